@@ -1,0 +1,142 @@
+import * as fs from 'node:fs';
+import { type ByteString, errnoOf, fromBytes, isMarked, toBytes } from '../core/index.ts';
+import { toPath } from './dir.ts';
+import { isSameInode, type Stat, toStat } from './stat.ts';
+
+/** Who a process is: pids are used again, so the start time and the boot belong to it. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** Clock ticks since boot, as in `/proc/<pid>/stat`; empty where there is no /proc. */
+  readonly startTime: string;
+  readonly bootId: string;
+}
+
+export function processIdentity(pid: number): ProcessIdentity {
+  return { pid, startTime: startTimeOf(pid) ?? '', bootId: bootId() };
+}
+
+/** False only when the process is surely gone; where that cannot be told it counts as alive. */
+export function isAlive(identity: ProcessIdentity): boolean {
+  if (identity.bootId !== bootId()) return false;
+  if (process.platform !== 'linux') return isRunning(identity.pid);
+  const startTime = startTimeOf(identity.pid);
+  return startTime !== undefined && startTime === identity.startTime;
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return errnoOf(error) !== 'ESRCH';
+  }
+}
+
+function startTimeOf(pid: number): string | undefined {
+  try {
+    const text = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The command name is in parentheses and may hold anything; fields are counted from behind it. Field 22 is the start time.
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' ? undefined : fields[19];
+  } catch {
+    return undefined;
+  }
+}
+
+function bootId(): string {
+  try {
+    return fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  } catch {
+    return '';
+  }
+}
+
+/** The path without links, or undefined when it does not lead anywhere. */
+export function realPath(path: ByteString): ByteString | undefined {
+  try {
+    return fromBytes(fs.realpathSync.native(toPath(path), { encoding: 'buffer' }));
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a path leads to, links followed; undefined when nothing is there or it may not be asked. */
+export function statPath(path: ByteString): Stat | undefined {
+  try {
+    return toStat(fs.statSync(toPath(path), { bigint: true }));
+  } catch {
+    return undefined;
+  }
+}
+
+/** May the caller execute what the path leads to? */
+export function isExecutable(path: ByteString): boolean {
+  try {
+    fs.accessSync(toPath(path), fs.constants.X_OK);
+    return statPath(path)?.kind === 'file';
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The arguments and the environment of this process as the kernel has them. Node replaces bytes that are not UTF-8 and a child would get others.
+ * @returns undefined where there is no /proc to ask
+ */
+export function ownArgumentBytes(): { argv: Buffer; environment: Buffer } | undefined {
+  try {
+    return { argv: fs.readFileSync('/proc/self/cmdline'), environment: fs.readFileSync('/proc/self/environ') };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The kernel's name of the working directory, byte for byte; undefined when it was removed or there is no /proc to ask. */
+export function ownWorkingDirectory(): ByteString | undefined {
+  try {
+    const target = fromBytes(fs.readlinkSync('/proc/self/cwd', { encoding: 'buffer' }));
+    const here = statPath('/proc/self/cwd');
+    const there = statPath(target);
+    return here !== undefined && there !== undefined && isSameInode(here, there) ? target : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Absolute paths of all mount points. A bind mount has its parent's device number, so devices do not tell. Empty where there is no mountinfo. */
+export function mountPoints(): ByteString[] {
+  let table: Buffer;
+  try {
+    table = fs.readFileSync('/proc/self/mountinfo');
+  } catch {
+    return [];
+  }
+  const lines = table.toString('latin1').split('\n');
+  return lines.flatMap((line) => {
+    const field = line.split(' ')[4];
+    return field === undefined ? [] : [fromBytes(Buffer.from(unescapeOctal(field), 'latin1'))];
+  });
+}
+
+/** mountinfo writes blank, tab, newline and backslash as `\040` and so on. */
+function unescapeOctal(field: string): string {
+  return field.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
+}
+
+/** The part of an absolute path below another, or undefined when it is not below it. Both without links. */
+export function pathBelow(path: ByteString, ancestor: ByteString): ByteString | undefined {
+  const bytes = toBytes(path);
+  const prefix = toBytes(ancestor === '/' ? '/' : withSlash(ancestor));
+  if (bytes.length <= prefix.length || !bytes.subarray(0, prefix.length).equals(prefix)) return undefined;
+  return fromBytes(bytes.subarray(prefix.length));
+}
+
+function withSlash(path: ByteString): ByteString {
+  return isMarked(path) ? fromBytes(Buffer.concat([toBytes(path), Buffer.from('/')])) : `${path}/`;
+}
+
+/** Bytes that an ordinary user may still write to the file system that holds `path`, and its size. */
+export function freeSpace(path: ByteString): { free: number; total: number } {
+  const { bavail, blocks, bsize } = fs.statfsSync(toPath(path));
+  return { free: bavail * bsize, total: blocks * bsize };
+}
