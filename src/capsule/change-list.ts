@@ -1,0 +1,115 @@
+import {
+  AgentdiffError,
+  compareBytes,
+  joinPath,
+  type Name,
+  namesOf,
+  type RelPath,
+  ROOT_PATH,
+  toJsonPath,
+} from '../core/index.ts';
+import type { Observed } from '../snapshot/state.ts';
+import type { ChangeCounts, ChangeRecord, ChangeTotals, Decision, NotRecoverableReason } from './format.ts';
+
+/**
+ * Holds a list of changes to its rules, one record after the other, and counts. Memory is bounded by the depth of the tree:
+ * paths come in the order of a walk (name by name, each compared by its bytes, a directory before what it holds), so duplicates meet
+ * and every listed ancestor of an entry is still at hand.
+ */
+export class ChangeListCheck {
+  /** The last entry's listed ancestors and itself, from the root down. */
+  #open: ChangeRecord[] = [];
+  #last: Name[] | undefined;
+  readonly #counts: ChangeCounts = { created: 0, deleted: 0, modified: 0 };
+  readonly #reasons = new Map<NotRecoverableReason, number>();
+  readonly #decisions: Record<Decision, number> = { allow: 0, review: 0, deny: 0 };
+  #recoverable = 0;
+
+  /** @throws CAPSULE_INVALID, naming the entry */
+  add(record: ChangeRecord): void {
+    this.#checkOrder(record);
+    checkRecord(record);
+    this.#checkAncestors(record);
+    this.#open.push(record);
+    this.#count(record);
+  }
+
+  totals(): ChangeTotals {
+    const notRecoverable = [...this.#reasons]
+      .map(([reason, count]) => ({ reason, count }))
+      .sort((a, b) => (a.reason < b.reason ? -1 : 1));
+    return {
+      counts: { ...this.#counts },
+      recoverable: this.#recoverable,
+      notRecoverable,
+      decisions: { ...this.#decisions },
+    };
+  }
+
+  #checkOrder(record: ChangeRecord): void {
+    const names = namesOf(record.path);
+    if (this.#last !== undefined && compareNames(this.#last, names) >= 0) {
+      refuse(record.path, 'stands twice in the list or out of its order');
+    }
+    this.#last = names;
+  }
+
+  #checkAncestors(record: ChangeRecord): void {
+    const ancestors = new Set(ancestorsOf(this.#last ?? []));
+    this.#open = this.#open.filter((open) => ancestors.has(open.path));
+    for (const ancestor of this.#open) {
+      if (record.before) checkHolds(record.path, ancestor.before);
+      if (record.after) checkHolds(record.path, ancestor.after);
+      if (isUnknown(ancestor.before) || isUnknown(ancestor.after)) {
+        refuse(record.path, 'lies below a directory that is unknown on one side');
+      }
+    }
+  }
+
+  #count(record: ChangeRecord): void {
+    if (record.before === undefined) this.#counts.created++;
+    else if (record.after === undefined) this.#counts.deleted++;
+    else this.#counts.modified++;
+    if (record.reason === undefined) this.#recoverable++;
+    else this.#reasons.set(record.reason, (this.#reasons.get(record.reason) ?? 0) + 1);
+    this.#decisions[record.decision]++;
+  }
+}
+
+function checkRecord({ path, before, after, recoverable }: ChangeRecord): void {
+  const isRootOfTree = before?.state.kind === 'directory' && after?.state.kind === 'directory';
+  if (path === ROOT_PATH && !isRootOfTree) refuse(path, 'is the root, which is a directory before and after');
+  const isUnknownFile = [before, after].some((side) => isUnknown(side) && side?.state.kind !== 'directory');
+  if (recoverable && isUnknownFile) refuse(path, 'is called recoverable though one side is unknown');
+}
+
+function checkHolds(path: RelPath, ancestor: Observed | undefined): void {
+  if (ancestor?.state.kind !== 'directory')
+    refuse(path, 'lies below something that is no directory on that side');
+}
+
+function isUnknown(side: Observed | undefined): boolean {
+  return side?.state.content.is === 'unknown';
+}
+
+function ancestorsOf(names: readonly Name[]): RelPath[] {
+  const ancestors = [ROOT_PATH];
+  for (const name of names.slice(0, -1)) ancestors.push(joinPath(ancestors.at(-1) ?? ROOT_PATH, name));
+  return ancestors;
+}
+
+/** Name by name: `a/b` comes before `a-b`, as in a walk. */
+function compareNames(a: readonly Name[], b: readonly Name[]): number {
+  for (let i = 0; i < Math.min(a.length, b.length); i++) {
+    const order = compareBytes(a[i] ?? '', b[i] ?? '');
+    if (order !== 0) return order;
+  }
+  return a.length - b.length;
+}
+
+function refuse(path: RelPath, why: string): never {
+  const name = toJsonPath(path).path;
+  throw new AgentdiffError('CAPSULE_INVALID', `entry ${JSON.stringify(name)} ${why}`, {
+    data: { path: name },
+  });
+}

@@ -1,0 +1,20 @@
+/** Reading a capsule, and the format itself. Writing one is in `write.ts`. */
+export {
+  fromAbsolutePathDocument,
+  fromChangeDocument,
+  fromSnapshotDocument,
+  toAbsolutePathDocument,
+  toChangeDocument,
+  toSnapshotDocument,
+  toTimeDocument,
+} from './documents.ts';
+export type * from './format.ts';
+export { FORMAT, MAX_NAMED_PATHS } from './format.ts';
+export { type FileProblem, type FileProblemWord } from './files.ts';
+export { CapsuleReader, type DocumentProblem } from './reader.ts';
+export {
+  reversibilityOf,
+  type Reversibility,
+  type ReversibilityFacts,
+  wordReversibility,
+} from './reversibility.ts';
