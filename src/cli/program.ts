@@ -1,0 +1,202 @@
+import { Command, Option } from 'commander';
+import { AgentdiffError } from '../core/index.ts';
+import type { CommonOptions, RecoverOptions, RunOptions, VerifyOptions } from './options.ts';
+import type { Output } from './output.ts';
+import type { Session } from './session.ts';
+import { VERSION } from './version.ts';
+
+export const commandNames: readonly string[] = ['run', 'verify', 'recover', 'doctor', 'list', 'show', 'diff'];
+
+/** Ends a command with its exit status. */
+type Action<T> = (session: Session, options: T) => Promise<number>;
+
+export interface Program {
+  /** For the tests that compare the documents with it. */
+  readonly command: Command;
+  /**
+   * Parses and carries out one command line.
+   * @param argv without node and script
+   * @returns the exit status
+   * @throws CommanderError for what commander finds wrong (exitCode 0: help or version was printed)
+   */
+  run(argv: readonly string[]): Promise<number>;
+}
+
+/** The command line's grammar. Each command's code is loaded when it is called, so that `--help` needs none of it. */
+export function buildProgram(output: Output): Program {
+  const program = new Command('agentdiff')
+    .description(
+      'Run a command, see what it changed in the workspace, and take it back without overwriting later work.',
+    )
+    .version(VERSION)
+    // Options of ours stand before the command's name or directly behind it, and nowhere else.
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({ outputError() {} })
+    .addHelpText(
+      'after',
+      '\nEverything after the first -- belongs to the command that is run.\nExit statuses and error codes: docs/exit-codes.md',
+    );
+  addCommonOptions(program).addOption(jsonOption());
+  let status = 0;
+  let argv: readonly string[] = [];
+
+  async function perform<T extends CommonOptions>(command: Command, action: Action<T>): Promise<void> {
+    const options = optionsOf<T>(command);
+    const { openSession } = await import('./context.ts');
+    status = await action(await openSession(command.name(), options, output), options);
+  }
+
+  addRun(program, perform, () => argv);
+  addRecover(program, perform);
+  addReading(program, perform);
+  return {
+    command: program,
+    async run(words) {
+      argv = words;
+      await program.parseAsync([...words], { from: 'user' });
+      return status;
+    },
+  };
+}
+
+type Perform = <T extends CommonOptions>(command: Command, action: Action<T>) => Promise<void>;
+
+function addRun(program: Command, perform: Perform, argv: () => readonly string[]): void {
+  addCommonOptions(program.command('run'))
+    .summary('run a command and record what it changes')
+    .description('Run a command, record what it changes in the workspace, and say what can be taken back.')
+    .usage('[options] -- <command> [arguments...]')
+    .argument('[command...]', 'the command and its arguments, after --')
+    .option('--task <text>', 'what the command is meant to do; kept in the capsule')
+    .option(
+      '--capture <[glob=]level>',
+      'how closely to look: content, digest, stat or none (repeatable; first match wins)',
+      collect,
+    )
+    .addOption(
+      new Option(
+        '--fail-on <outcome>',
+        'exit 3 when the command succeeded but its changes are judged so',
+      ).choices(['never', 'review', 'deny']),
+    )
+    .option('--result-file <file>', 'write the result as JSON to this file')
+    .option('--quiet', 'print no summary')
+    .action(async (operands: string[], _options, command: Command) => {
+      const words = childArgv(operands, argv());
+      await perform<RunOptions>(command, async (session, options) => {
+        const { runCommand } = await import('./commands/run.ts');
+        return await runCommand(session, words, options);
+      });
+    });
+}
+
+function addRecover(program: Command, perform: Perform): void {
+  addCommonOptions(program.command('recover'))
+    .addOption(jsonOption())
+    .summary('take back what a run changed')
+    .description('Take back what a run changed, path by path, where the path is still as the run left it.')
+    .argument(
+      '[run]',
+      'a run id, the beginning of one, or "last"; without it the newest command that was run',
+    )
+    .argument('[paths...]', 'only these paths, relative to the root, and what is below them')
+    .option(
+      '--path <path>',
+      'as [paths...], also for names that begin with a dash: --path=-rf (repeatable)',
+      collect,
+    )
+    .option('--dry-run', 'show the plan and change nothing')
+    .option('--yes', 'apply the plan without asking')
+    .action(async (run: string | undefined, paths: string[], _options, command: Command) => {
+      await perform<RecoverOptions>(command, async (session, options) => {
+        const { recoverCommand } = await import('./commands/recover.ts');
+        return await recoverCommand(session, run, paths, options);
+      });
+    });
+}
+
+/** The commands that change nothing. */
+function addReading(program: Command, perform: Perform): void {
+  reading(program, 'list', 'list the runs of the workspace').action(async (_options, command: Command) => {
+    await perform(command, async (session) => (await import('./commands/list.ts')).listCommand(session));
+  });
+  reading(program, 'show', 'show what a run did and what can be taken back')
+    .argument('[run]', 'a run id, the beginning of one, or "last"', 'last')
+    .action(async (run: string, _options, command: Command) => {
+      await perform(command, async (session) =>
+        (await import('./commands/show.ts')).showCommand(session, run),
+      );
+    });
+  reading(program, 'diff', 'show the differences that a run made in files')
+    .argument('[run]', 'a run id, the beginning of one, or "last"', 'last')
+    .argument('[paths...]', 'only these paths, relative to the root, and what is below them')
+    .action(async (run: string, paths: string[], _options, command: Command) => {
+      await perform(command, async (session) =>
+        (await import('./commands/diff.ts')).diffCommand(session, run, paths),
+      );
+    });
+  reading(program, 'verify', 'check that capsules are intact')
+    .argument('[capsules...]', 'run ids, or directories; without any, the last run')
+    .option('--expect <digest>', 'the digest that the capsule must have, kept elsewhere since the run')
+    .action(async (refs: string[], _options, command: Command) => {
+      await perform<VerifyOptions>(command, async (session, options) => {
+        const { verifyCommand } = await import('./commands/verify.ts');
+        return await verifyCommand(session, refs, options);
+      });
+    });
+  reading(program, 'doctor', 'say what this machine, or a run, can and cannot do')
+    .argument('[run]', 'examine this run instead of the machine')
+    .action(async (run: string | undefined, _options, command: Command) => {
+      await perform(command, async (session) =>
+        (await import('./commands/doctor.ts')).doctorCommand(session, run),
+      );
+    });
+}
+
+function reading(program: Command, name: string, description: string): Command {
+  return addCommonOptions(program.command(name)).addOption(jsonOption()).description(description);
+}
+
+function addCommonOptions(command: Command): Command {
+  return command
+    .option(
+      '--root <dir>',
+      'the workspace (else AGENTDIFF_ROOT, the nearest agentdiff.yaml or .git, the current directory)',
+    )
+    .option(
+      '--store <dir>',
+      'where capsules are kept (else AGENTDIFF_STORE, else the state directory of the user)',
+    )
+    .option('--allow-root', 'accept /, the home directory or a parent of the store as the workspace')
+    .option('--debug', 'print the stack of an error')
+    .option('--verbose', 'log to stderr, as JSON lines')
+    .option('--log-file <file>', 'log to this file, as JSON lines')
+    .option('--no-color', 'no colours (as NO_COLOR does)');
+}
+
+function jsonOption(): Option {
+  return new Option('--json', 'print JSON to stdout, errors included');
+}
+
+function collect(value: string, before: readonly string[] = []): string[] {
+  return [...before, value];
+}
+
+/** Options given before the command's name, and those behind it, which win. */
+function optionsOf<T extends CommonOptions>(command: Command): T {
+  const above: CommonOptions = command.parent?.opts() ?? {};
+  const own = command.opts<T>();
+  return { ...above, ...own, color: above.color !== false && own.color !== false };
+}
+
+/** One rule: the child's words are all that follows the first `--`, so that no option of the child can be taken for ours. */
+function childArgv(operands: readonly string[], argv: readonly string[]): readonly string[] {
+  const dashes = argv.indexOf('--');
+  const words = dashes < 0 ? [] : argv.slice(dashes + 1);
+  if (words.length > 0 && words.length === operands.length) return words;
+  const hint = 'agentdiff run [options] -- <command> [arguments...]';
+  const message =
+    words.length === 0 && operands.length === 0 ? 'no command given' : 'the command must stand after --';
+  throw new AgentdiffError('USAGE', message, { hint });
+}
