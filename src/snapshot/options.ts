@@ -1,0 +1,49 @@
+import type { Name, RelPath } from '../core/index.ts';
+import type { EntryKind, Stat } from '../fs/index.ts';
+import type { StatIndex } from '../store/index.ts';
+import type { IndexWriter, ObjectBatch } from '../store/write.ts';
+import type { CaptureLevel } from './state.ts';
+
+/** How closely an entry is to be looked at, and what said so (`regenerable: node_modules`). */
+export interface LevelDecision {
+  readonly level: CaptureLevel;
+  readonly rule: string;
+}
+
+/**
+ * Decides the capture level of one entry; asked for every entry but the root, parents before children.
+ * @param siblings all names in the entry's directory, in byte order
+ * @param parent the decision for that directory: what a rule says of a directory holds for all below it, unless the function answers otherwise
+ */
+export type LevelRules = (
+  path: RelPath,
+  kind: EntryKind,
+  siblings: readonly Name[],
+  parent: LevelDecision,
+) => LevelDecision;
+
+export interface CaptureLimits {
+  /** The content of a longer file is hashed, not kept. */
+  readonly keptFileBytes: number;
+  /** A longer file is not even hashed; its stat identity stands for its content. */
+  readonly hashedFileBytes: number;
+  /** Once a scan has put this many bytes into the store, further new content is hashed, not kept. A second scan of a run gets what is left. */
+  readonly newBytesPerRun: number;
+  /** Directories below this many others are not entered. Each level costs one open file. */
+  readonly maxDepth: number;
+}
+
+export interface ScanOptions {
+  readonly levels: LevelRules;
+  /** Directories that are left out: the store. */
+  readonly exclude: readonly Pick<Stat, 'dev' | 'ino'>[];
+  /** Mount points below the root. They are not entered. */
+  readonly mounts: ReadonlySet<string>;
+  /** What an earlier scan knew; files that it shows to be unmoved are not opened. */
+  readonly index: Pick<StatIndex, 'lookup' | 'trusted'>;
+  /** Where content and trees go; undefined: everything is hashed, nothing kept. */
+  readonly objects: Pick<ObjectBatch, 'has' | 'put' | 'putStream' | 'newBytes'> | undefined;
+  /** Gets a record of every entry whose metadata was seen, parents before children. */
+  readonly indexOut?: Pick<IndexWriter, 'add'>;
+  readonly limits: CaptureLimits;
+}
