@@ -1,0 +1,30 @@
+import type { LevelDecision, LevelRules } from '../snapshot/index.ts';
+import type { Policy } from './document.ts';
+import { compileGlob } from './glob.ts';
+
+/**
+ * The policy's capture rules as the function that a scan takes: of the rules that match an entry or a directory above it, the first
+ * wins; level `content` by rule `default` when there is none. Which rule spoke for the directory above is told by the identity of that
+ * decision, so the scan passes on the very object that it got.
+ * @throws USAGE when the policy holds a glob that is not one
+ */
+export function captureLevels(policy: Policy): LevelRules {
+  const rules = policy.capture.map(({ rule, glob, level, when }) => ({
+    decision: { level, rule } satisfies LevelDecision,
+    matches: compileGlob(glob),
+    when,
+  }));
+  const order = new Map<LevelDecision, number>(rules.map(({ decision }, index) => [decision, index]));
+  const byDefault: LevelDecision = { level: 'content', rule: 'default' };
+  return (path, kind, siblings, parent) => {
+    const above = order.get(parent) ?? rules.length;
+    for (const [index, { decision, matches, when }] of rules.entries()) {
+      if (index === above) return parent;
+      if (when !== undefined && kind !== when.kind) continue;
+      if (!matches(path)) continue;
+      const beside = when?.beside;
+      if (beside === undefined || siblings.some((name) => name === beside)) return decision;
+    }
+    return byDefault;
+  };
+}

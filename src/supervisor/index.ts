@@ -1,0 +1,10 @@
+/** Launches one permitted child and outlives its signals. The only user of execa. */
+export {
+  type ChildEnd,
+  type ChildResult,
+  launch,
+  type LaunchOptions,
+  type ReceivedSignal,
+  type Supervision,
+  type SupervisorEvent,
+} from './launch.ts';
