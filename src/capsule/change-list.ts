@@ -8,22 +8,43 @@ import {
   ROOT_PATH,
   toJsonPath,
 } from '../core/index.ts';
-import type { Observed } from '../snapshot/state.ts';
+import type { Observed } from '../snapshot/index.ts';
 import type { ChangeCounts, ChangeRecord, ChangeTotals, Decision, NotRecoverableReason } from './format.ts';
 
-/**
- * Holds a list of changes to its rules, one record after the other, and counts. Memory is bounded by the depth of the tree:
- * paths come in the order of a walk (name by name, each compared by its bytes, a directory before what it holds), so duplicates meet
- * and every listed ancestor of an entry is still at hand.
- */
-export class ChangeListCheck {
-  /** The last entry's listed ancestors and itself, from the root down. */
-  #open: ChangeRecord[] = [];
-  #last: Name[] | undefined;
+/** Counts changes. */
+export class ChangeTally {
   readonly #counts: ChangeCounts = { created: 0, deleted: 0, modified: 0 };
   readonly #reasons = new Map<NotRecoverableReason, number>();
   readonly #decisions: Record<Decision, number> = { allow: 0, review: 0, deny: 0 };
   #recoverable = 0;
+
+  add({ before, after, reason, decision }: ChangeRecord): void {
+    this.#counts[before === undefined ? 'created' : after === undefined ? 'deleted' : 'modified']++;
+    if (reason === undefined) this.#recoverable++;
+    else this.#reasons.set(reason, (this.#reasons.get(reason) ?? 0) + 1);
+    this.#decisions[decision]++;
+  }
+
+  totals(): ChangeTotals {
+    const notRecoverable = [...this.#reasons].map(([reason, count]) => ({ reason, count }));
+    return {
+      counts: { ...this.#counts },
+      recoverable: this.#recoverable,
+      notRecoverable: notRecoverable.sort((a, b) => (a.reason < b.reason ? -1 : 1)),
+      decisions: { ...this.#decisions },
+    };
+  }
+}
+
+/**
+ * Holds a list of changes to its rules, one record after the other. Memory is bounded by the depth of the tree:
+ * paths come in the order of a walk (name by name, each compared by its bytes, a directory before what it holds), so duplicates meet
+ * and every listed ancestor of an entry is still at hand.
+ */
+export class ChangeListCheck {
+  /** The last entry and its listed ancestors, from the root down. */
+  #open: ChangeRecord[] = [];
+  #last: Name[] | undefined;
 
   /** @throws CAPSULE_INVALID, naming the entry */
   add(record: ChangeRecord): void {
@@ -31,19 +52,6 @@ export class ChangeListCheck {
     checkRecord(record);
     this.#checkAncestors(record);
     this.#open.push(record);
-    this.#count(record);
-  }
-
-  totals(): ChangeTotals {
-    const notRecoverable = [...this.#reasons]
-      .map(([reason, count]) => ({ reason, count }))
-      .sort((a, b) => (a.reason < b.reason ? -1 : 1));
-    return {
-      counts: { ...this.#counts },
-      recoverable: this.#recoverable,
-      notRecoverable,
-      decisions: { ...this.#decisions },
-    };
   }
 
   #checkOrder(record: ChangeRecord): void {
@@ -65,22 +73,17 @@ export class ChangeListCheck {
       }
     }
   }
-
-  #count(record: ChangeRecord): void {
-    if (record.before === undefined) this.#counts.created++;
-    else if (record.after === undefined) this.#counts.deleted++;
-    else this.#counts.modified++;
-    if (record.reason === undefined) this.#recoverable++;
-    else this.#reasons.set(record.reason, (this.#reasons.get(record.reason) ?? 0) + 1);
-    this.#decisions[record.decision]++;
-  }
 }
 
 function checkRecord({ path, before, after, recoverable }: ChangeRecord): void {
-  const isRootOfTree = before?.state.kind === 'directory' && after?.state.kind === 'directory';
-  if (path === ROOT_PATH && !isRootOfTree) refuse(path, 'is the root, which is a directory before and after');
-  const isUnknownFile = [before, after].some((side) => isUnknown(side) && side?.state.kind !== 'directory');
-  if (recoverable && isUnknownFile) refuse(path, 'is called recoverable though one side is unknown');
+  const isDirectory = before?.state.kind === 'directory' && after?.state.kind === 'directory';
+  if (path === ROOT_PATH && !isDirectory) refuse(path, 'is the root, which is a directory before and after');
+  if (!recoverable) return;
+  if (isUnknown(before)) refuse(path, 'is called recoverable though what was there before is unknown');
+  const left = after?.state.content;
+  if (left?.is === 'unknown' && left.identity === undefined) {
+    refuse(path, 'is called recoverable though what the run left there is unknown');
+  }
 }
 
 function checkHolds(path: RelPath, ancestor: Observed | undefined): void {

@@ -12,7 +12,7 @@ import {
   toBytes,
   toJsonPath,
 } from '../core/index.ts';
-import type { Content, Observed, Particulars, Snapshot, State, StatIdentity } from '../snapshot/state.ts';
+import type { Content, Observed, Particulars, Snapshot, State, StatIdentity } from '../snapshot/index.ts';
 import type {
   AbsolutePathDocument,
   ChangeDocument,

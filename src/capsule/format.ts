@@ -2,9 +2,9 @@
  * The capsule, format 1, as types: what its files hold. `docs/capsule-format.md` is the specification; the writer and the reader meet only
  * here and in `documents.ts`. The strict schemas in `schema.ts` are checked to describe exactly these types.
  */
-import type { ByteString, Digest, JsonPath, RunId } from '../core/index.ts';
+import type { Digest, JsonPath, RunId } from '../core/index.ts';
 import type { Anchoring, EntryKind } from '../fs/index.ts';
-import type { CaptureLevel, Change, UnobservedReason } from '../snapshot/state.ts';
+import type { CaptureLevel, Change, UnobservedReason } from '../snapshot/index.ts';
 
 /** The format this tool writes, and the newest it reads. */
 export const FORMAT = 1;
@@ -31,7 +31,7 @@ export const MAX_BYTES: Readonly<Record<MemberName, number>> = {
 /** Bytes of one line of a list, its newline not counted. */
 export const MAX_LINE_BYTES = 1024 * 1024;
 
-/** Paths that `coverage` names one by one; the totals beside them are always true, and the tree objects hold them all. */
+/** Paths that each list of `coverage` names at most; the totals of what was unobserved are always true, and the tree objects hold them all. */
 export const MAX_NAMED_PATHS = 1000;
 
 /** `prev` of the first event. */
@@ -115,7 +115,7 @@ export interface WorkspaceDocument {
   dev: string;
   ino: string;
   chosenBy: ChosenBy;
-  /** How the user spelled it, when that is not the real path. */
+  /** How the user spelled it, when that is not the real path; it may be relative. */
   spelling?: AbsolutePathDocument;
 }
 
@@ -253,5 +253,3 @@ export interface ChangeTotals {
   readonly notRecoverable: { reason: NotRecoverableReason; count: number }[];
   readonly decisions: Readonly<Record<Decision, number>>;
 }
-
-export type { ByteString };

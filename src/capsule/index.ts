@@ -11,7 +11,8 @@ export {
 export type * from './format.ts';
 export { FORMAT, MAX_NAMED_PATHS } from './format.ts';
 export { type FileProblem, type FileProblemWord } from './files.ts';
-export { CapsuleReader, type DocumentProblem } from './reader.ts';
+export type { DocumentProblem, DocumentProblemWord } from './consistency.ts';
+export { CapsuleReader } from './reader.ts';
 export {
   reversibilityOf,
   type Reversibility,

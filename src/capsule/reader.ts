@@ -1,68 +1,218 @@
-import { AgentdiffError, type Digest } from '../core/index.ts';
+import {
+  AgentdiffError,
+  canonicalJson,
+  type Digest,
+  digestOf,
+  fromBytes,
+  isMarked,
+  parseJson,
+} from '../core/index.ts';
 import type { Dir } from '../fs/index.ts';
-import type { FileProblem } from './files.ts';
-import type { CapsuleDocument, ChangeRecord, EventDocument, ListedMember } from './format.ts';
-
-/** A document that is not what the format says. */
-export interface DocumentProblem {
-  readonly member: ListedMember;
-  readonly problem: 'invalid' | 'broken-chain' | 'inconsistent';
-  /** One line; foreign text in it must be escaped when it is printed. */
-  readonly detail: string;
-}
+import { ChangeListCheck } from './change-list.ts';
+import { fromChangeDocument } from './documents.ts';
+import { EventChain } from './event-chain.ts';
+import {
+  checkFiles,
+  type FileProblem,
+  type FileProblemWord,
+  isCutShort,
+  isProblem,
+  readLines,
+  readManifest,
+  readMember,
+} from './files.ts';
+import {
+  type CapsuleDocument,
+  type ChangeRecord,
+  type EventDocument,
+  FORMAT,
+  type ListedMember,
+  MANIFEST,
+  type MemberName,
+} from './format.ts';
+import type { Digests } from './manifest.ts';
+import { capsuleSchema, changeSchema, eventSchema, parseWith } from './schema.ts';
+import { checkDocuments, checkPaths, type DocumentProblem } from './consistency.ts';
 
 /**
  * Reads one capsule as hostile input: sizes are checked before anything is read, links and other kinds are refused, documents are strict.
- * Every method throws CAPSULE_DAMAGED (a file is missing, changed, cut short) or CAPSULE_INVALID or PATH_INVALID (it is not what the format
- * says), with `data: {member, problem, line?, path?}`; the two `check…` methods gather instead.
+ * Every read compares the file's digest with the manifest's. Methods throw CAPSULE_DAMAGED (a file is missing, changed, cut short), or
+ * CAPSULE_INVALID or PATH_INVALID (it is not what the format says), with `data: {member, problem, line?, path?}`; `checkFiles` gathers instead.
  */
 export class CapsuleReader {
-  private constructor() {}
+  readonly #dir: Dir;
+  readonly #isUnchecked: boolean;
+  #manifest: { digests: Digests; digest: Digest } | undefined;
+
+  private constructor(dir: Dir, isUnchecked: boolean) {
+    this.#dir = dir;
+    this.#isUnchecked = isUnchecked;
+  }
 
   /**
    * @param dir stays the caller's, and open while the reader is used
    * @param options.unchecked take files whose digest is not the manifest's, for a caller that shows {@link checkFiles} beside them
    * @throws CAPSULE_VERSION when a newer format is named, with `data: {format, supported}`; whatever else is wrong shows later
    */
-  static open(_dir: Dir, _options: { unchecked?: boolean } = {}): CapsuleReader {
-    return new CapsuleReader();
+  static open(dir: Dir, options: { unchecked?: boolean } = {}): CapsuleReader {
+    refuseNewerFormat(dir);
+    return new CapsuleReader(dir, options.unchecked ?? false);
   }
 
   /** Compares the directory with the manifest; empty when the files are intact. */
   checkFiles(): FileProblem[] {
-    return todo();
+    return checkFiles(this.#dir);
   }
 
-  /** Holds the documents to the schema and to each other (not to the object store); empty when all is well. Reads everything, in flat memory. */
+  /**
+   * Holds the documents to the format and to each other, not to the stored objects, whatever {@link checkFiles} says; empty when all is well.
+   * Reads everything, in flat memory.
+   */
   checkDocuments(): DocumentProblem[] {
-    return todo();
+    return checkDocuments(new CapsuleReader(this.#dir, true));
   }
 
   /** SHA-256 of the manifest: names the capsule's whole content. */
   digest(): Digest {
-    return todo();
+    return this.#manifestOrThrow().digest;
   }
 
   document(): CapsuleDocument {
-    return todo();
+    const document = parseWith(capsuleSchema, this.#readDocument('capsule.json'), 'capsule.json');
+    locate('capsule.json', undefined, () => checkPaths(document));
+    return document;
   }
 
-  /** The resolved policy; its digest is the one that the document names. Its schema belongs to `policy`. */
+  /** The resolved policy: any JSON value, its schema belongs to `policy`. */
   policy(): unknown {
-    return todo();
+    return this.#readDocument('policy.json');
   }
 
-  /** In the order of a walk. That the file was intact is known only when the generator ended. */
-  changes(): Generator<ChangeRecord> {
-    return todo();
+  /** In the order of a walk, each held to the rules of the list. Only when the generator ended is it known that the file was intact. */
+  *changes(): Generator<ChangeRecord> {
+    const check = new ChangeListCheck();
+    for (const { value, line } of this.#readList('changes.jsonl')) {
+      const document = parseWith(changeSchema, value, 'changes.jsonl', line);
+      yield locate('changes.jsonl', line, () => {
+        const record = fromChangeDocument(document);
+        check.add(record);
+        return record;
+      });
+    }
   }
 
-  /** In order; see {@link changes}. */
-  events(): Generator<EventDocument> {
-    return todo();
+  /** In order, the chain checked; see {@link changes}. */
+  *events(): Generator<EventDocument> {
+    const chain = new EventChain();
+    for (const { value, text, line } of this.#readList('events.jsonl')) {
+      const event = parseWith(eventSchema, value, 'events.jsonl', line);
+      locate('events.jsonl', line, () => chain.add(event, text));
+      yield event;
+    }
+    locate('events.jsonl', undefined, () => chain.end());
+  }
+
+  #readDocument(member: 'capsule.json' | 'policy.json'): unknown {
+    const bytes = readMember(this.#dir, member);
+    if (isProblem(bytes)) throw damaged(member, bytes);
+    this.#compare(member, digestOf(bytes), isCutShort(bytes.at(-1)));
+    if (isCutShort(bytes.at(-1))) throw damaged(member, 'cut-short');
+    return parseCanonical(bytes.subarray(0, -1), member).value;
+  }
+
+  *#readList(
+    member: 'changes.jsonl' | 'events.jsonl',
+  ): Generator<{ value: unknown; text: string; line: number }> {
+    const lines = readLines(this.#dir, member);
+    let line = 0;
+    for (;;) {
+      const next = lines.next();
+      if (next.done === true) {
+        if (isProblem(next.value)) throw damaged(member, next.value, line + 1);
+        return this.#compare(member, next.value.digest, false);
+      }
+      line++;
+      if (!next.value.isWhole) throw damaged(member, 'cut-short', line);
+      yield { ...parseCanonical(next.value.bytes, member, line), line };
+    }
+  }
+
+  #compare(member: ListedMember, found: Digest, cutShort: boolean): void {
+    if (this.#isUnchecked) return;
+    const expected = this.#manifestOrThrow().digests.get(member);
+    if (expected === undefined) throw damaged(member, 'not-listed');
+    if (expected !== found) throw damaged(member, cutShort ? 'cut-short' : 'changed');
+  }
+
+  #manifestOrThrow(): { digests: Digests; digest: Digest } {
+    if (this.#manifest === undefined) {
+      const manifest = readManifest(this.#dir);
+      if (isProblem(manifest)) throw damaged(MANIFEST, manifest);
+      this.#manifest = manifest;
+    }
+    return this.#manifest;
   }
 }
 
-function todo(): never {
-  throw new AgentdiffError('INTERNAL', 'not written yet');
+/** Looks at the version before anything else is judged: what a newer tool made is not damage. */
+function refuseNewerFormat(dir: Dir): void {
+  const bytes = readMember(dir, 'capsule.json');
+  if (isProblem(bytes)) return;
+  let value: unknown;
+  try {
+    value = parseJson(bytes.toString('utf8'), 'capsule.json');
+  } catch {
+    return;
+  }
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, 'format') || !('format' in value))
+    return;
+  const { format } = value;
+  if (typeof format !== 'number' || !Number.isInteger(format) || format <= FORMAT) return;
+  throw new AgentdiffError('CAPSULE_VERSION', `made by format ${format}, this tool reads up to ${FORMAT}`, {
+    hint: 'update agentdiff to read this capsule',
+    data: { format, supported: FORMAT },
+  });
+}
+
+/** The documents' bytes are canonical: every document has one text, so no key is doubled, no blank added, no second spelling used. */
+function parseCanonical(bytes: Buffer, member: MemberName, line?: number): { value: unknown; text: string } {
+  return locate(member, line, () => {
+    const text = fromBytes(bytes);
+    if (isMarked(text)) throw new AgentdiffError('CAPSULE_INVALID', 'not valid UTF-8');
+    const value = parseJson(text, member);
+    if (!isCanonical(value, text))
+      throw new AgentdiffError('CAPSULE_INVALID', 'not in canonical form (RFC 8785)');
+    return { value, text };
+  });
+}
+
+function isCanonical(value: unknown, text: string): boolean {
+  try {
+    return canonicalJson(value) === text;
+  } catch {
+    // Lone surrogates have no canonical form.
+    return false;
+  }
+}
+
+/** Adds to an error where it was found. */
+function locate<T>(member: MemberName, line: number | undefined, action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    if (!(error instanceof AgentdiffError)) throw error;
+    const place = line === undefined ? member : `${member}, line ${line}`;
+    throw new AgentdiffError(error.code, `${place}: ${error.message}`, {
+      ...(error.hint !== undefined && { hint: error.hint }),
+      data: { problem: 'invalid', ...error.data, member, ...(line !== undefined && { line }) },
+      cause: error,
+    });
+  }
+}
+
+function damaged(member: MemberName, problem: FileProblemWord, line?: number): AgentdiffError {
+  return new AgentdiffError('CAPSULE_DAMAGED', `${member}: ${problem}`, {
+    hint: 'agentdiff verify names everything that is wrong with this capsule',
+    data: { member, problem, ...(line !== undefined && { line }) },
+  });
 }

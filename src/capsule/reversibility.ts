@@ -1,15 +1,24 @@
-import type { CapsuleDocument, NotRecoverableReason, ReversibilityTier } from './format.ts';
+import {
+  type CapsuleDocument,
+  MAX_NAMED_PATHS,
+  type NotRecoverableReason,
+  type ReversibilityTier,
+} from './format.ts';
 
-export interface ReversibilityFacts {
+export interface ReversibilityFacts extends CoverageFacts {
   readonly recoverable: number;
   readonly notRecoverable: readonly { reason: NotRecoverableReason; count: number }[];
-  /** Nothing was unobserved, before or after. */
-  readonly coverageComplete: boolean;
-  /** Places that were looked at less closely than the normal level. */
-  readonly lowered: number;
-  readonly storeInsideWorkspace: boolean;
   /** The changes are held in a layer and have not reached the workspace. */
   readonly held: boolean;
+}
+
+/** What is known before the command starts. */
+export interface CoverageFacts {
+  /** Nothing was unobserved. */
+  readonly coverageComplete: boolean;
+  /** Places that were looked at less closely than the normal level; lists stop at MAX_NAMED_PATHS. */
+  readonly lowered: number;
+  readonly storeInsideWorkspace: boolean;
 }
 
 /** What can be taken back and what cannot, in words. */
@@ -23,7 +32,24 @@ export interface Reversibility {
 
 /** The only place that words it; every renderer shows these texts. */
 export function wordReversibility(facts: ReversibilityFacts): Reversibility {
-  return { tier: 'none', summary: `${facts.recoverable}`, limits: [] };
+  const tier = tierOf(facts);
+  const total = totalOf(facts);
+  return {
+    tier,
+    summary: total === 0 ? NO_CHANGE : SUMMARY[tier](facts.recoverable, total),
+    limits: [...facts.notRecoverable.map(wordReason), ...wordLimits(facts)],
+  };
+}
+
+/** What no statement covers, sayable before the command starts. */
+export function wordLimits(facts: CoverageFacts): string[] {
+  return [
+    ...(facts.coverageComplete ? [] : [LIMITS.unobserved]),
+    ...(facts.lowered > 0 ? [LIMITS.lowered(facts.lowered)] : []),
+    ...(facts.storeInsideWorkspace ? [LIMITS.store] : []),
+    LIMITS.outside,
+    LIMITS.remote,
+  ];
 }
 
 /** What a capsule's document says of it. */
@@ -39,4 +65,62 @@ export function reversibilityOf(
     storeInsideWorkspace: coverage.storeInsideWorkspace,
     held: reversibility.tier === 'contained',
   });
+}
+
+function tierOf(facts: ReversibilityFacts): ReversibilityTier {
+  if (facts.held) return 'contained';
+  const total = totalOf(facts);
+  if (total > 0 && facts.recoverable === 0) return 'none';
+  return facts.recoverable === total && facts.coverageComplete ? 'snapshot' : 'partial';
+}
+
+function totalOf(facts: ReversibilityFacts): number {
+  return facts.notRecoverable.reduce((sum, { count }) => sum + count, facts.recoverable);
+}
+
+const NO_CHANGE = 'No change to the workspace was recorded, so there is nothing to take back.';
+
+/** What recover demands of every path, and the reason why no sentence here promises more. */
+const CONDITION = 'each while its path is still as the run left it';
+
+const SUMMARY: Readonly<Record<ReversibilityTier, (recoverable: number, total: number) => string>> = {
+  contained: (_, total) =>
+    `${changes(total)} held in a layer: the workspace has none of it until it is applied.`,
+  snapshot: (recoverable, total) => `${recoverable} of ${changes(total)} can be taken back, ${CONDITION}.`,
+  partial: (recoverable, total) => `${recoverable} of ${changes(total)} can be taken back, ${CONDITION}.`,
+  none: (_, total) => `None of ${changes(total)} can be taken back.`,
+};
+
+function changes(count: number): string {
+  return count === 1 ? '1 recorded change' : `${count} recorded changes`;
+}
+
+const REASONS: Readonly<Record<NotRecoverableReason, string>> = {
+  'content-not-kept': 'the content before the run was hashed but not kept',
+  'not-read': 'the content before the run was not read, only its metadata',
+  unreadable: 'the content before the run could not be read',
+  unstable: 'the content kept changing while it was read',
+  'unknown-before': 'what was there before the run is not known',
+  'unknown-after': 'what the run left there is not known, so later work could not be told from it',
+  'unsupported-kind': 'sockets and device nodes are not made again',
+};
+
+function wordReason({ reason, count }: { reason: NotRecoverableReason; count: number }): string {
+  return `${count === 1 ? '1 change' : `${count} changes`} cannot be taken back: ${REASONS[reason]}.`;
+}
+
+const LIMITS = {
+  unobserved:
+    'Part of the workspace could not be observed; what changed there is neither recorded nor taken back.',
+  lowered: (places: number): string =>
+    `In ${countPlaces(places)} content was not kept, by rule or limit; what was changed or deleted there cannot be put back from here.`,
+  store: 'The store lies inside the workspace, within reach of the command.',
+  outside: 'Nothing outside the workspace is covered: other files, processes and settings of this machine.',
+  remote:
+    'Effects on remotes, networks, databases and services are not covered; what must not reach them has to be contained before the run.',
+} as const;
+
+function countPlaces(places: number): string {
+  if (places >= MAX_NAMED_PATHS) return `${MAX_NAMED_PATHS} places or more`;
+  return places === 1 ? '1 place' : `${places} places`;
 }

@@ -12,7 +12,7 @@ import {
 } from '../core/index.ts';
 import type { Dir } from '../fs/index.ts';
 import { createFile, type NewFile, syncDir } from '../fs/write.ts';
-import { ChangeListCheck } from './change-list.ts';
+import { ChangeListCheck, ChangeTally } from './change-list.ts';
 import { toChangeDocument, toTimeDocument } from './documents.ts';
 import {
   type CapsuleDocument,
@@ -27,8 +27,16 @@ import {
 } from './format.ts';
 import { encodeManifest } from './manifest.ts';
 
+export type * from './format.ts';
+export { FORMAT, MAX_NAMED_PATHS } from './format.ts';
 export { toAbsolutePathDocument, toChangeDocument, toSnapshotDocument, toTimeDocument } from './documents.ts';
-export { type Reversibility, type ReversibilityFacts, wordReversibility } from './reversibility.ts';
+export {
+  type CoverageFacts,
+  type Reversibility,
+  type ReversibilityFacts,
+  wordLimits,
+  wordReversibility,
+} from './reversibility.ts';
 
 /** Sealed files are read-only, so that nothing alters them by accident; the reader does not judge permission bits. */
 const SEALED_MODE = 0o400;
@@ -74,7 +82,7 @@ export class CapsuleWriter {
   }
 
   /**
-   * Writes all changes, once. They come in the order of a walk, see `docs/capsule-format.md`; anything else is a bug (INTERNAL).
+   * Writes all changes, once, held to the rules that a reader holds them to (CAPSULE_INVALID, a bug of the caller).
    * Errors of the iterable itself pass through.
    */
   writeChanges(records: Iterable<ChangeRecord>): ChangeTotals {
@@ -83,40 +91,36 @@ export class CapsuleWriter {
       'changes are written once, before the seal',
     );
     const check = new ChangeListCheck();
+    const tally = new ChangeTally();
     const file = guarded(() => new MemberFile(this.#dir, 'changes.jsonl'));
     try {
       for (const record of records) {
         check.add(record);
+        tally.add(record);
         file.append(`${canonicalJson(toChangeDocument(record))}\n`);
       }
       this.#digests.set('changes.jsonl', file.finish());
     } finally {
       file.close();
     }
-    return check.totals();
+    return tally.totals();
   }
 
   /**
    * Writes the last event and the other files, the manifest last, each durable. Nothing can be written afterwards.
-   * @param document its `policyDigest` is filled in here
    * @param policy the resolved policy: JSON values only
    * @returns the SHA-256 of the manifest, which names the capsule's whole content
    */
-  seal(
-    at: number,
-    by: 'run' | 'seal',
-    document: Omit<CapsuleDocument, 'policyDigest'>,
-    policy: object,
-  ): Digest {
+  seal(at: number, by: 'run' | 'seal', document: CapsuleDocument, policy: object): Digest {
     invariant(this.#digests.has('changes.jsonl'), 'changes are written before the seal');
+    const policyText = canonicalJson(policy);
+    invariant(document.policyDigest === digestOf(policyText), 'the document names the policy');
     this.#append(at, { type: 'sealing', by });
     this.#isOpen = false;
     return guarded(() => {
       this.#digests.set('events.jsonl', this.#events.finish());
-      const policyText = canonicalJson(policy);
       this.#digests.set('policy.json', this.#writeMember('policy.json', `${policyText}\n`));
-      const whole: CapsuleDocument = { ...document, policyDigest: digestOf(policyText) };
-      this.#digests.set('capsule.json', this.#writeMember('capsule.json', `${canonicalJson(whole)}\n`));
+      this.#digests.set('capsule.json', this.#writeMember('capsule.json', `${canonicalJson(document)}\n`));
       const digest = this.#writeMember(MANIFEST, encodeManifest(this.#digests));
       syncDir(this.#dir);
       return digest;

@@ -1,0 +1,188 @@
+/** Whether the documents of one capsule agree with each other. Whether they agree with the stored objects is asked elsewhere. */
+import { AgentdiffError, canonicalJson, digestOf } from '../core/index.ts';
+import { ChangeTally } from './change-list.ts';
+import { fromAbsolutePathDocument, pathOfDocument } from './documents.ts';
+import type { FileProblemWord } from './files.ts';
+import {
+  type CapsuleDocument,
+  type ChangeRecord,
+  type ChangeTotals,
+  type EventDocument,
+  type ListedMember,
+  MAX_NAMED_PATHS,
+} from './format.ts';
+import { wordReversibility } from './reversibility.ts';
+
+export type DocumentProblemWord = FileProblemWord | 'invalid' | 'broken-chain' | 'inconsistent';
+
+/** A document that is not what the format says, or does not agree with another. */
+export interface DocumentProblem {
+  readonly member: ListedMember;
+  readonly problem: DocumentProblemWord;
+  /** One line; foreign text in it must be escaped when it is printed. */
+  readonly detail: string;
+}
+
+/** What is compared: a reader's methods, which throw for a document that is not valid by itself. */
+export interface Documents {
+  document(): CapsuleDocument;
+  policy(): unknown;
+  changes(): Iterable<ChangeRecord>;
+  events(): Iterable<EventDocument>;
+}
+
+/** Reads all documents and gathers what is wrong with each and between them; empty when all is well. */
+export function checkDocuments(documents: Documents): DocumentProblem[] {
+  const problems: DocumentProblem[] = [];
+  const say = (member: ListedMember, problem: DocumentProblemWord, detail: string): void => {
+    problems.push({ member, problem, detail });
+  };
+  const read = <T>(member: ListedMember, action: () => T): T | undefined => {
+    try {
+      return action();
+    } catch (error) {
+      if (!(error instanceof AgentdiffError)) throw error;
+      say(member, wordOf(error), error.message);
+      return undefined;
+    }
+  };
+  const document = read('capsule.json', () => documents.document());
+  const policyDigest = read('policy.json', () => digestOf(canonicalJson(documents.policy())));
+  const totals = read('changes.jsonl', () => tallyOf(documents.changes()));
+  const contradictions = read('events.jsonl', () => contradictionsOf(documents.events(), document));
+  if (document === undefined) return problems;
+  for (const detail of contradictionsWithin(document)) say('capsule.json', 'inconsistent', detail);
+  if (policyDigest !== undefined && policyDigest !== document.policyDigest) {
+    say('policy.json', 'inconsistent', 'not the policy that capsule.json names');
+  }
+  if (totals !== undefined && !agree(totals, document)) {
+    say('changes.jsonl', 'inconsistent', 'the changes are not those that capsule.json counts');
+  }
+  for (const detail of contradictions ?? []) say('events.jsonl', 'inconsistent', detail);
+  return problems;
+}
+
+const WORDS: readonly DocumentProblemWord[] = [
+  'missing',
+  'not-a-file',
+  'unreadable',
+  'too-large',
+  'cut-short',
+  'changed',
+  'broken-chain',
+];
+
+function wordOf(error: AgentdiffError): DocumentProblemWord {
+  return WORDS.find((word) => word === error.data['problem']) ?? 'invalid';
+}
+
+/** @throws CAPSULE_INVALID or PATH_INVALID when a path in the document is not in its only form */
+export function checkPaths({ workspace, cwd, coverage }: CapsuleDocument): void {
+  fromAbsolutePathDocument(workspace.root);
+  fromAbsolutePathDocument(cwd);
+  const { unobserved, lowered } = coverage;
+  for (const entry of [...unobserved.before, ...unobserved.after, ...lowered]) pathOfDocument(entry);
+}
+
+function tallyOf(changes: Iterable<ChangeRecord>): ChangeTotals {
+  const tally = new ChangeTally();
+  for (const change of changes) tally.add(change);
+  return tally.totals();
+}
+
+function agree({ counts, recoverable, notRecoverable }: ChangeTotals, document: CapsuleDocument): boolean {
+  const { reversibility } = document;
+  const counted = {
+    counts: document.counts,
+    recoverable: reversibility.recoverable,
+    notRecoverable: reversibility.notRecoverable,
+  };
+  return canonicalJson({ counts, recoverable, notRecoverable }) === canonicalJson(counted);
+}
+
+function contradictionsWithin(document: CapsuleDocument): string[] {
+  const { coverage, reversibility, exit, times } = document;
+  const { before, after, beforeTotal, afterTotal } = coverage.unobserved;
+  const expected = wordReversibility({
+    ...reversibility,
+    coverageComplete: coverage.complete,
+    lowered: coverage.lowered.length,
+    storeInsideWorkspace: coverage.storeInsideWorkspace,
+    // The runtime `local` holds nothing back.
+    held: false,
+  });
+  const isNamed = (list: readonly unknown[], total: number): boolean =>
+    list.length === Math.min(total, MAX_NAMED_PATHS);
+  const rules: readonly (readonly [holds: boolean, otherwise: string])[] = [
+    [coverage.complete === (beforeTotal + afterTotal === 0), 'coverage.complete is not what its totals say'],
+    [
+      isNamed(before, beforeTotal) && isNamed(after, afterTotal),
+      'coverage names fewer paths than its totals say',
+    ],
+    [reversibility.tier === expected.tier, 'the tier is not what the counts say'],
+    [isExit(document), 'exit does not say one way in which the child ended'],
+    [exit.started === (times.childStartedAt !== undefined), 'a child has a start time when it was started'],
+    [exit.started || times.childEndedAt === undefined, 'a child that was not started has no end'],
+    [
+      (document.kind === 'run') === (document.recovers === undefined),
+      'only a recover or apply names another run',
+    ],
+  ];
+  return rules.filter(([holds]) => !holds).map(([, otherwise]) => otherwise);
+}
+
+function isExit({ exit, outcome }: CapsuleDocument): boolean {
+  const { started, code, signal, signalNumber, errno } = exit;
+  if ((signal === undefined) !== (signalNumber === undefined)) return false;
+  const ways = [code, signal].filter((way) => way !== undefined).length;
+  if (!started) return ways === 0;
+  // Of a run that was sealed later, nobody saw the end.
+  return errno === undefined && (ways === 1 || (ways === 0 && outcome === 'unsealed'));
+}
+
+/** What the events say otherwise than the document; each thing is said once. */
+function contradictionsOf(
+  events: Iterable<EventDocument>,
+  document: CapsuleDocument | undefined,
+): Set<string> {
+  const found = new Set<string>();
+  let started = false;
+  for (const event of events) {
+    if (event.type === 'child-started') started = true;
+    const contradiction = document && contradictionOf(event, document);
+    if (contradiction !== undefined) found.add(contradiction);
+  }
+  if (document?.exit.started === true && !started) found.add('no event says that the child was started');
+  return found;
+}
+
+function contradictionOf(event: EventDocument, document: CapsuleDocument): string | undefined {
+  const { runId, snapshots, launch, exit } = document;
+  switch (event.type) {
+    case 'run-started':
+      return event.runId === runId ? undefined : 'the events are those of another run';
+    case 'snapshot-taken':
+      return event.tree === snapshots[event.which].tree
+        ? undefined
+        : `another ${event.which}-snapshot was taken`;
+    case 'launch-decided':
+      return event.decision === launch.decision && event.rule === launch.rule
+        ? undefined
+        : 'another decision was made';
+    case 'child-started':
+      return exit.started ? undefined : 'a child was started';
+    case 'child-ended':
+      return event.code === exit.code && event.signal === exit.signal
+        ? undefined
+        : 'the child ended otherwise';
+    case 'launch-failed':
+      return event.errno === exit.errno ? undefined : 'the launch failed otherwise';
+    case 'signal-received':
+    case 'signal-passed':
+    case 'plan-made':
+    case 'consent-given':
+    case 'recover-step':
+    case 'sealing':
+      return undefined;
+  }
+}
