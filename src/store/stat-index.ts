@@ -1,4 +1,13 @@
-import { type ByteString, type Digest, fromBytes, isDigest, isMarked, type RelPath, toBytes } from '../core/index.ts';
+import {
+  type ByteString,
+  type Digest,
+  digestOf,
+  fromBytes,
+  isDigest,
+  isMarked,
+  type RelPath,
+  toBytes,
+} from '../core/index.ts';
 import type { Stat } from '../fs/index.ts';
 
 /** What was known of one entry when the index was written. */
@@ -75,12 +84,13 @@ export class StatIndex {
   }
 
   /** The index in `bytes`; an empty one when they are cut off, damaged or something else. */
-  static parse(bytes: Buffer, checksumOf: (bytes: Uint8Array) => Digest): StatIndex {
+  static parse(bytes: Buffer): StatIndex {
     const end = bytes.length - TRAILER_LENGTH;
     if (end < 0) return StatIndex.empty();
     const body = bytes.subarray(0, end);
     const header = new RegExp(`^${MAGIC} (\\d{1,20}) (\\d{1,10})\n`).exec(bytes.toString('latin1', 0, 80));
-    if (header === null || bytes.toString('latin1', end) !== trailerOf(checksumOf(body))) return StatIndex.empty();
+    if (header === null || bytes.toString('latin1', end) !== trailerOf(digestOf(body)))
+      return StatIndex.empty();
     const [line, startedAtNs, size] = header;
     return new StatIndex(bytes, line.length, Number(size), BigInt(startedAtNs ?? 0));
   }
@@ -122,7 +132,8 @@ export class StatIndex {
   #span(offset: number): { pathStart: number; end: number } {
     const bytes = this.#bytes;
     let pathStart = offset;
-    for (let blanks = 0; blanks < VALUES && pathStart < this.#end; pathStart++) if (bytes[pathStart] === BLANK) blanks++;
+    for (let blanks = 0; blanks < VALUES && pathStart < this.#end; pathStart++)
+      if (bytes[pathStart] === BLANK) blanks++;
     const end = bytes.indexOf(NUL, pathStart);
     return { pathStart, end: end === -1 ? this.#end : end };
   }

@@ -1,37 +1,221 @@
-import { type ByteString, type RunId } from '../core/index.ts';
-import type { Dir, ProcessIdentity, Stat } from '../fs/index.ts';
-import type { ObjectReader } from './objects.ts';
-import type { StatIndex } from './stat-index.ts';
+import {
+  AgentdiffError,
+  type ByteString,
+  errnoOf,
+  isRunId,
+  lossyText,
+  type Name,
+  type RunId,
+} from '../core/index.ts';
+import { Dir, effectiveUser, readSmallFile } from '../fs/index.ts';
+import { reading } from './failures.ts';
+import {
+  decodeWorkspace,
+  FILE,
+  FORMAT,
+  FORMAT_TEXT,
+  isWorkspaceId,
+  type WorkspaceIdentity,
+} from './layout.ts';
+import { type ObjectReader, Objects } from './objects.ts';
+import { tryOpenDir } from './place.ts';
+import { StatIndex } from './stat-index.ts';
 
-/** The directory tree that is observed. */
-export interface Workspace {
-  readonly id: string;
-  /** Real path of its root. */
-  readonly root: ByteString;
-  readonly dev: bigint;
-  readonly ino: bigint;
-}
+const MAX_SMALL_BYTES = 64 << 10;
+/** About seven million entries. */
+const MAX_INDEX_BYTES = 2 ** 30;
 
-/** Names a workspace by what it is: the real path of its root and the inode there. */
-export declare function workspaceId(root: ByteString, stat: Pick<Stat, 'dev' | 'ino'>): string;
-
-export declare class Store {
+/** The store in one directory, for reading. A directory that does not exist yet is an empty store. */
+export class Store {
   readonly base: ByteString;
-  static open(base: ByteString): Store;
-  workspaces(): string[];
-  workspace(id: string): WorkspaceStore;
-  close(): void;
+  readonly #workspaces: Dir | undefined;
+
+  private constructor(base: ByteString, workspaces: Dir | undefined) {
+    this.base = base;
+    this.#workspaces = workspaces;
+  }
+
+  /**
+   * Opens the store at an absolute path and checks whose it is.
+   * @throws STORE_NOT_OWNED, STORE_VERSION, STORE_DAMAGED
+   */
+  static open(base: ByteString): Store {
+    const dir = openBase(base);
+    try {
+      if (dir !== undefined) checkBase(dir, base);
+      return new Store(base, dir && reading('workspaces', () => tryOpenDir(dir, FILE.workspaces)));
+    } finally {
+      dir?.close();
+    }
+  }
+
+  /** Ids of all workspaces that have something here. */
+  workspaces(): string[] {
+    return reading('workspaces', () => this.#workspaces?.names().filter(isWorkspaceId) ?? []);
+  }
+
+  /** @throws STORE_NOT_OWNED */
+  workspace(id: string): WorkspaceStore {
+    const parent = isWorkspaceId(id) ? this.#workspaces : undefined;
+    const dir = parent && reading(id, () => tryOpenDir(parent, id as Name));
+    const store = new WorkspaceStore(id, dir);
+    try {
+      if (dir !== undefined) checkOwner(dir, this.base);
+      return store;
+    } catch (error) {
+      store.close();
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#workspaces?.close();
+  }
 }
 
-export declare class WorkspaceStore {
+/** What the store holds of one workspace. A workspace that was never seen is an empty one. */
+export class WorkspaceStore {
+  readonly id: string;
   readonly objects: ObjectReader;
-  identity(): { root: ByteString; dev: bigint; ino: bigint } | undefined;
-  sealed(): RunId[];
-  pending(): RunId[];
-  /** Who began a pending run, when that is known. */
-  owner(id: RunId): ProcessIdentity | undefined;
-  openCapsule(id: RunId): Dir | undefined;
-  openPending(id: RunId): Dir | undefined;
-  statIndex(): StatIndex;
-  close(): void;
+  readonly #dir: Dir | undefined;
+  readonly #close: () => void;
+
+  /** @param dir `workspaces/<id>`; closed with this reader */
+  constructor(id: string, dir: Dir | undefined, objects = new Objects(dir)) {
+    this.id = id;
+    this.objects = objects;
+    this.#dir = dir;
+    this.#close = () => objects.close();
+  }
+
+  /** What the workspace was when it was first seen; undefined when it was not. @throws STORE_DAMAGED */
+  identity(): WorkspaceIdentity | undefined {
+    const text = this.#dir && readText(this.#dir, FILE.workspace);
+    return text === undefined ? undefined : decodeWorkspace(text, this.id);
+  }
+
+  /** Runs with a published capsule, oldest first. */
+  sealed(): RunId[] {
+    return this.#runs(FILE.capsules);
+  }
+
+  /** Runs that began and have no capsule: active or interrupted, oldest first. */
+  pending(): RunId[] {
+    const pending = this.#runs(FILE.pending);
+    // A kill between the publishing rename and the tidying leaves a run in both.
+    const sealed = pending.length === 0 ? new Set() : new Set(this.sealed());
+    return pending.filter((id) => !sealed.has(id));
+  }
+
+  openCapsule(id: RunId): Dir | undefined {
+    return this.#openRun(FILE.capsules, id);
+  }
+
+  openPending(id: RunId): Dir | undefined {
+    return this.#openRun(FILE.pending, id);
+  }
+
+  /** The index of the last scan; empty when there is none that is whole. */
+  statIndex(): StatIndex {
+    try {
+      return this.#dir === undefined
+        ? StatIndex.empty()
+        : StatIndex.parse(readSmallFile(this.#dir, FILE.index, MAX_INDEX_BYTES));
+    } catch {
+      return StatIndex.empty();
+    }
+  }
+
+  close(): void {
+    this.#close();
+    this.#dir?.close();
+  }
+
+  #runs(kind: Name): RunId[] {
+    const dir = this.#dir && reading(kind, () => this.#dir && tryOpenDir(this.#dir, kind));
+    try {
+      return reading(kind, () => dir?.names() ?? []).filter((name): name is Name & RunId => isRunId(name));
+    } finally {
+      dir?.close();
+    }
+  }
+
+  #openRun(kind: Name, id: RunId): Dir | undefined {
+    return reading(kind, () => {
+      const parent = this.#dir && tryOpenDir(this.#dir, kind);
+      try {
+        return parent && tryOpenDir(parent, id as string as Name);
+      } finally {
+        parent?.close();
+      }
+    });
+  }
+}
+
+function openBase(base: ByteString): Dir | undefined {
+  try {
+    return Dir.open(base);
+  } catch (cause) {
+    const errno = errnoOf(cause);
+    if (errno === 'ENOENT') return undefined;
+    if (errno === 'EACCES' || errno === 'EPERM') throw notOwned(base, 'it may not be read', cause);
+    throw new AgentdiffError(
+      'STORE_DAMAGED',
+      `the store cannot be opened: ${lossyText(base)} (${errno ?? 'unknown'})`,
+      { cause },
+    );
+  }
+}
+
+/**
+ * Refuses a store that somebody else could have written into, and one of another format.
+ * @throws STORE_NOT_OWNED, STORE_VERSION, STORE_DAMAGED
+ */
+export function checkBase(dir: Dir, base: ByteString): void {
+  checkOwner(dir, base);
+  const text = readText(dir, FILE.format);
+  if (text === FORMAT_TEXT) return;
+  if (text === undefined) {
+    if (dir.tryLstat(FILE.workspaces) === undefined) return;
+    throw new AgentdiffError('STORE_DAMAGED', `the file "format" is missing in the store ${lossyText(base)}`);
+  }
+  const found = /^agentdiff-store (\d{1,9})\n$/.exec(text)?.[1];
+  if (found === undefined)
+    throw new AgentdiffError('STORE_DAMAGED', `not a store of agentdiff: ${lossyText(base)}`);
+  throw new AgentdiffError(
+    'STORE_VERSION',
+    `the store ${lossyText(base)} has format ${found}, this tool reads format ${FORMAT}`,
+    {
+      hint: 'update agentdiff, or name another place with --store or AGENTDIFF_STORE',
+      data: { found: Number(found), supported: FORMAT },
+    },
+  );
+}
+
+const GROUP_OR_OTHERS_WRITE = 0o022;
+
+/** The caller's or root's, and nobody else may write: what lies here decides what a recover writes. */
+export function checkOwner(dir: Dir, base: ByteString): void {
+  const { uid, mode } = dir.stat();
+  const user = effectiveUser();
+  if (user !== undefined && uid !== user && uid !== 0) throw notOwned(base, `it belongs to user ${uid}`);
+  if ((mode & GROUP_OR_OTHERS_WRITE) !== 0)
+    throw notOwned(base, `others may write into it (mode ${mode.toString(8)})`);
+}
+
+function notOwned(base: ByteString, why: string, cause?: unknown): AgentdiffError {
+  return new AgentdiffError('STORE_NOT_OWNED', `the store ${lossyText(base)} is not yours alone: ${why}`, {
+    hint: 'make it yours with mode 0700, or name another place with --store or AGENTDIFF_STORE',
+    data: { store: lossyText(base) },
+    cause,
+  });
+}
+
+function readText(dir: Dir, name: Name): string | undefined {
+  try {
+    return readSmallFile(dir, name, MAX_SMALL_BYTES).toString('utf8');
+  } catch (cause) {
+    if (errnoOf(cause) === 'ENOENT') return undefined;
+    throw new AgentdiffError('STORE_DAMAGED', `the store cannot be read: ${name}`, { cause });
+  }
 }

@@ -1,0 +1,154 @@
+/** Names inside a store; `docs/store-format.md` describes them. */
+import {
+  AgentdiffError,
+  type ByteString,
+  canonicalJson,
+  type Digest,
+  digestOf,
+  fromBytes,
+  isMarked,
+  isRunId,
+  type JsonPath,
+  lossyText,
+  type Name,
+  parseJson,
+  type RunId,
+  toBytes,
+} from '../core/index.ts';
+import type { Stat } from '../fs/index.ts';
+
+export const FORMAT = 1;
+export const FORMAT_TEXT = `agentdiff-store ${FORMAT}\n`;
+
+export const FILE = {
+  format: 'format' as Name,
+  workspaces: 'workspaces' as Name,
+  workspace: 'workspace.json' as Name,
+  packs: 'packs' as Name,
+  large: 'large' as Name,
+  index: 'index' as Name,
+  pending: 'pending' as Name,
+  capsules: 'capsules' as Name,
+  capsule: 'capsule' as Name,
+  intent: 'intent.json' as Name,
+  owner: 'owner.json' as Name,
+} as const;
+
+/** Everything of ours is for the owner alone; a finished large object is never written again. */
+export const MODE = { dir: 0o700, file: 0o600, large: 0o400 } as const;
+
+/** Objects over this size (1 MiB) are files of their own; smaller ones share a pack, because a file each is several times slower. */
+export const LARGE_BYTES = 1 << 20;
+
+/** The directory tree that is observed. */
+export interface WorkspaceIdentity {
+  /** Real path of its root. */
+  readonly root: ByteString;
+  readonly dev: bigint;
+  readonly ino: bigint;
+}
+
+export interface Workspace extends WorkspaceIdentity {
+  readonly id: string;
+}
+
+const WORKSPACE_ID_LENGTH = 32;
+
+export function isWorkspaceId(text: string): boolean {
+  return /^[0-9a-f]{32}$/.test(text);
+}
+
+/** Names a workspace by what it is: the real path of its root and the inode there. */
+export function workspaceId(root: ByteString, stat: Pick<Stat, 'dev' | 'ino'>): string {
+  return digestOf(canonicalJson(workspaceJson({ root, dev: stat.dev, ino: stat.ino }))).slice(
+    0,
+    WORKSPACE_ID_LENGTH,
+  );
+}
+
+function workspaceJson(identity: WorkspaceIdentity): { root: JsonPath; dev: string; ino: string } {
+  const { root, dev, ino } = identity;
+  const path: JsonPath = isMarked(root)
+    ? { path: lossyText(root), pathBytes: toBytes(root).toString('base64') }
+    : { path: root };
+  return { root: path, dev: String(dev), ino: String(ino) };
+}
+
+export function encodeWorkspace(identity: WorkspaceIdentity): string {
+  return `${canonicalJson({ format: FORMAT, ...workspaceJson(identity) })}\n`;
+}
+
+/** @throws STORE_DAMAGED unless `text` is what {@link encodeWorkspace} writes for the workspace `id` */
+export function decodeWorkspace(text: string, id: string): WorkspaceIdentity {
+  const identity = readIdentity(text);
+  if (
+    identity === undefined ||
+    encodeWorkspace(identity) !== text ||
+    workspaceId(identity.root, identity) !== id
+  ) {
+    throw new AgentdiffError('STORE_DAMAGED', `workspace.json of ${id} is not what was written`, {
+      data: { workspace: id },
+    });
+  }
+  return identity;
+}
+
+function readIdentity(text: string): WorkspaceIdentity | undefined {
+  try {
+    const value = parseJson(text, FILE.workspace);
+    if (typeof value !== 'object' || value === null || !('root' in value && 'dev' in value && 'ino' in value))
+      return undefined;
+    const root = readRoot(value.root);
+    if (root === undefined || typeof value.dev !== 'string' || typeof value.ino !== 'string')
+      return undefined;
+    return { root, dev: BigInt(value.dev), ino: BigInt(value.ino) };
+  } catch {
+    return undefined;
+  }
+}
+
+function readRoot(value: unknown): ByteString | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  if ('pathBytes' in value && typeof value.pathBytes === 'string')
+    return fromBytes(Buffer.from(value.pathBytes, 'base64'));
+  return 'path' in value && typeof value.path === 'string' ? value.path : undefined;
+}
+
+export function packName(run: RunId, number: number): Name {
+  return `${run}-${number}.pack` as Name;
+}
+
+export function packIndexName(pack: Name): Name {
+  return pack.replace(/\.pack$/, '.idx') as Name;
+}
+
+export function packOfIndex(index: Name): Name {
+  return index.replace(/\.idx$/, '.pack') as Name;
+}
+
+/** A pack index that is still being written, or was when its process ended. */
+export function indexTemporaryName(pack: Name): Name {
+  return `${packIndexName(pack)}.tmp` as Name;
+}
+
+export function isPackIndexName(name: Name): boolean {
+  return name.endsWith('.idx') && runOf(name) !== undefined;
+}
+
+/** A large object that is still being written, or was when its process ended. */
+export function largeTemporaryName(run: RunId, unique: string): Name {
+  return `${run}-${unique}.tmp` as Name;
+}
+
+const RUN_ID_LENGTH = '20261130T184726Z-4f9c2a1b'.length;
+
+/** The run that a file name of ours carries. */
+export function runOf(name: Name): RunId | undefined {
+  const id = name.slice(0, RUN_ID_LENGTH);
+  return isRunId(id) && name[RUN_ID_LENGTH] === '-' ? id : undefined;
+}
+
+/** `large/<aa>/<digest>` */
+export function largePlace(digest: Digest): { folder: Name; name: Name } {
+  return { folder: digest.slice(0, 2) as Name, name: digest as string as Name };
+}

@@ -1,0 +1,22 @@
+import { errnoOf, type Name } from '../core/index.ts';
+import type { Dir, OpenFile } from '../fs/index.ts';
+
+/** Where one copy of an object lies. */
+export interface Place {
+  /** File name; unique in the store, so an open file can be used again. */
+  readonly name: Name;
+  readonly offset: number;
+  readonly length: number;
+  /** Throws the system's error. */
+  open(): OpenFile | undefined;
+}
+
+/** The subdirectory, or undefined when there is none. */
+export function tryOpenDir(dir: Dir, name: Name): Dir | undefined {
+  try {
+    return dir.openDir(name);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}

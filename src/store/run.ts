@@ -1,0 +1,198 @@
+import {
+  type ByteString,
+  canonicalJson,
+  errnoOf,
+  type Name,
+  newRunId,
+  parseJson,
+  type RunId,
+} from '../core/index.ts';
+import {
+  type Dir,
+  isAlive,
+  pidNamespace,
+  type ProcessIdentity,
+  processIdentity,
+  readSmallFile,
+} from '../fs/index.ts';
+import {
+  createFile,
+  ensureDir,
+  makeDir,
+  removeTree,
+  rename,
+  syncDir,
+  syncFile,
+  writeFileDurably,
+} from '../fs/write.ts';
+import { writing } from './failures.ts';
+import { FILE, MODE } from './layout.ts';
+
+/** A run that is not sealed yet: `pending/<id>/`. */
+export interface PendingRun {
+  readonly id: RunId;
+  /** Closed by {@link publish} and {@link abandon}. */
+  readonly dir: Dir;
+  /** Durable when it returns. From here on the run counts as begun and stays, whatever happens to this process. May be called again. */
+  writeIntent(bytes: Uint8Array | string): void;
+  /** `pending/<id>/capsule`, made on the first call; closed with the run. */
+  capsuleDir(): Dir;
+  /** Makes the capsule's files durable and publishes them by one rename to `capsules/<id>`; nothing is pending afterwards. */
+  publish(): void;
+  /** Removes `pending/<id>`. */
+  abandon(): void;
+}
+
+/** Where runs live. */
+export interface RunFolders {
+  readonly base: ByteString;
+  readonly pending: Dir;
+  readonly capsules: Dir;
+}
+
+/** Makes `pending/<id>` for a fresh id that sorts after `newest`, and notes whose process is at it. */
+export function beginRun(folders: RunFolders, now: number, newest: RunId | undefined): PendingRun {
+  const { pending } = folders;
+  for (;;) {
+    const id = newRunId(now, newest);
+    const name = id as string as Name;
+    try {
+      makeDir(pending, name, MODE.dir);
+    } catch (error) {
+      // Another process drew the same id.
+      if (errnoOf(error) === 'EEXIST') continue;
+      throw error;
+    }
+    return new Run(folders, id, openOwned(pending, name));
+  }
+}
+
+function openOwned(pending: Dir, name: Name): Dir {
+  const dir = pending.openDir(name);
+  try {
+    writeOwner(dir);
+    return dir;
+  } catch (error) {
+    dir.close();
+    removeTree(pending, name);
+    throw error;
+  }
+}
+
+class Run implements PendingRun {
+  readonly id: RunId;
+  readonly dir: Dir;
+  readonly #folders: RunFolders;
+  #capsule: Dir | undefined;
+
+  constructor(folders: RunFolders, id: RunId, dir: Dir) {
+    this.#folders = folders;
+    this.id = id;
+    this.dir = dir;
+  }
+
+  writeIntent(bytes: Uint8Array | string): void {
+    writing(this.#folders.base, () => {
+      writeFileDurably(this.dir, FILE.intent, bytes, MODE.file);
+      syncDir(this.#folders.pending);
+    });
+  }
+
+  capsuleDir(): Dir {
+    this.#capsule ??= writing(this.#folders.base, () => ensureDir(this.dir, FILE.capsule, MODE.dir));
+    return this.#capsule;
+  }
+
+  publish(): void {
+    const { base, pending, capsules } = this.#folders;
+    const capsule = this.capsuleDir();
+    writing(base, () => {
+      syncTree(capsule);
+      rename(this.dir, FILE.capsule, capsules, this.#name());
+      syncDir(capsules);
+      syncDir(this.dir);
+    });
+    this.#close();
+    try {
+      removeTree(pending, this.#name());
+      syncDir(pending);
+    } catch {
+      // The capsule is published; the rest is a leftover that the next opening for writing removes.
+    }
+  }
+
+  abandon(): void {
+    this.#close();
+    writing(this.#folders.base, () => removeTree(this.#folders.pending, this.#name()));
+  }
+
+  #name(): Name {
+    return this.id as string as Name;
+  }
+
+  #close(): void {
+    this.#capsule?.close();
+    this.dir.close();
+  }
+}
+
+/** Everything below `dir`, then `dir` itself. */
+function syncTree(dir: Dir): void {
+  for (const name of dir.names()) {
+    if (dir.lstat(name).kind !== 'directory') {
+      syncFile(dir, name);
+      continue;
+    }
+    const child = dir.openDir(name);
+    try {
+      syncTree(child);
+    } finally {
+      child.close();
+    }
+  }
+  syncDir(dir);
+}
+
+/** What is known of the process that began a run. A pid says nothing outside its pid namespace and boot. */
+interface Owner extends ProcessIdentity {
+  readonly namespace: string;
+}
+
+function writeOwner(dir: Dir): void {
+  const owner: Owner = { ...processIdentity(process.pid), namespace: pidNamespace() };
+  const file = createFile(dir, FILE.owner, MODE.file);
+  try {
+    file.write(Buffer.from(`${canonicalJson(owner)}\n`));
+  } finally {
+    file.close();
+  }
+}
+
+const MAX_OWNER_BYTES = 4096;
+
+/** Whether the process that began a run still lives; `unknown` also when it ran in another pid namespace or boot, or on another machine. */
+export function ownerState(run: Dir): 'alive' | 'dead' | 'unknown' {
+  const owner = readOwner(run);
+  const here = processIdentity(process.pid);
+  if (owner === undefined || owner.bootId !== here.bootId || owner.namespace !== pidNamespace())
+    return 'unknown';
+  return isAlive(owner) ? 'alive' : 'dead';
+}
+
+function readOwner(run: Dir): Owner | undefined {
+  try {
+    const value = parseJson(readSmallFile(run, FILE.owner, MAX_OWNER_BYTES).toString('utf8'), FILE.owner);
+    return isOwner(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isOwner(value: unknown): value is Owner {
+  if (typeof value !== 'object' || value === null) return false;
+  if (!('pid' in value && 'startTime' in value && 'bootId' in value && 'namespace' in value)) return false;
+  const { pid, startTime, bootId, namespace } = value;
+  return (
+    typeof pid === 'number' && [startTime, bootId, namespace].every((field) => typeof field === 'string')
+  );
+}
