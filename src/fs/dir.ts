@@ -51,6 +51,13 @@ export class Dir {
     return this.#checked(dir, () => dir.close());
   }
 
+  /** Another handle on the same directory, to be closed on its own. */
+  reopen(): Dir {
+    this.verify();
+    const dir = new Dir(fs.openSync(this.#path, O_RDONLY | O_DIRECTORY), this.#path, this.anchoring);
+    return this.#checked(dir, () => dir.close());
+  }
+
   /** The directory's own state, through the handle. */
   stat(): Stat {
     return toStat(fs.fstatSync(this.#fd, { bigint: true }));
@@ -170,6 +177,9 @@ export function toPath(path: ByteString): string | Buffer {
 /** Thrown by {@link readFile} when the file is not the one seen, or moved while it was read. */
 export class FileMoved extends Error {}
 
+/** Thrown by {@link readSmallFile} before anything is read. */
+export class FileTooLong extends Error {}
+
 const CHUNK = 1 << 20;
 
 /**
@@ -218,13 +228,17 @@ export function openSeen(dir: Dir, name: Name, seen: Stat): OpenFile {
 /**
  * A whole small file of ours, or of a capsule.
  * @param maxBytes a longer file is refused before it is read
- * @throws RangeError when it is longer, FileMoved when it is no regular file, or the system's error
+ * @throws FileTooLong, FileMoved when it is no regular file, or the system's error
  */
 export function readSmallFile(dir: Dir, name: Name, maxBytes: number): Buffer {
   const seen = dir.lstat(name);
   if (seen.kind !== 'file') throw new FileMoved();
-  if (seen.size > maxBytes) throw new RangeError(`longer than ${maxBytes} bytes`);
-  const pieces: Buffer[] = [];
-  readFile(dir, name, seen, (piece) => pieces.push(Buffer.from(piece)));
-  return Buffer.concat(pieces);
+  if (seen.size > maxBytes) throw new FileTooLong();
+  const bytes = Buffer.allocUnsafe(seen.size);
+  let filled = 0;
+  readFile(dir, name, seen, (piece) => {
+    bytes.set(piece, filled);
+    filled += piece.length;
+  });
+  return bytes;
 }

@@ -1,13 +1,16 @@
 /** Reading the file system. Everything that changes it is in `write.ts`. */
-export { type Anchoring, Dir, defaultAnchoring, FileMoved, openSeen, OpenFile, readFile, readSmallFile } from './dir.ts';
+export { type Anchoring, Dir, defaultAnchoring, FileMoved, FileTooLong, openSeen, OpenFile, readFile, readSmallFile } from './dir.ts';
 export {
+  effectiveUser,
   freeSpace,
+  hasTerminal,
   isAlive,
   isExecutable,
   mountPoints,
   ownArgumentBytes,
   ownWorkingDirectory,
   pathBelow,
+  pidNamespace,
   type ProcessIdentity,
   processIdentity,
   realPath,

@@ -23,6 +23,20 @@ export function isAlive(identity: ProcessIdentity): boolean {
   return startTime !== undefined && startTime === identity.startTime;
 }
 
+/** Names the pid namespace of this process: a pid means something only inside it. Empty where there is no /proc to ask. */
+export function pidNamespace(): string {
+  try {
+    return fs.readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return '';
+  }
+}
+
+/** The user whose rights this process has; undefined where the system has no such numbers. */
+export function effectiveUser(): number | undefined {
+  return process.geteuid?.();
+}
+
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -48,6 +62,16 @@ function bootId(): string {
     return fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
   } catch {
     return '';
+  }
+}
+
+/** Has this process a controlling terminal? */
+export function hasTerminal(): boolean {
+  try {
+    fs.closeSync(fs.openSync('/dev/tty', fs.constants.O_RDWR | fs.constants.O_NOCTTY));
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -3,11 +3,12 @@
  * All calls throw the system's error.
  */
 import * as fs from 'node:fs';
-import { type ByteString, errnoOf, type Name, randomHex } from '../core/index.ts';
+import { type ByteString, errnoOf, fromBytes, type Name, randomHex, toBytes } from '../core/index.ts';
 import { Dir, FileMoved, OpenFile, toPath } from './dir.ts';
 import { isSameInode, type Stat } from './stat.ts';
 
 const { O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_APPEND } = fs.constants;
+const SLASH = 0x2f;
 
 /** A file being written. */
 export class NewFile extends OpenFile {
@@ -55,6 +56,10 @@ export function temporaryName(): Name {
   return `${TEMPORARY_PREFIX}${randomHex(8)}` as Name;
 }
 
+export function isTemporaryName(name: Name): boolean {
+  return name.startsWith(TEMPORARY_PREFIX);
+}
+
 /**
  * Puts a whole file under `name`, replacing what is there, so that after a crash it is the old or the new one, and on the disk when this returns.
  */
@@ -62,16 +67,28 @@ export function writeFileDurably(dir: Dir, name: Name, bytes: Uint8Array | strin
   const temporary = temporaryName();
   const file = createFile(dir, temporary, mode);
   try {
-    file.write(typeof bytes === 'string' ? Buffer.from(bytes) : bytes);
-    file.sync();
+    try {
+      file.write(typeof bytes === 'string' ? Buffer.from(bytes) : bytes);
+      file.sync();
+    } finally {
+      file.close();
+    }
+    rename(dir, temporary, dir, name);
   } catch (error) {
-    file.close();
     removeFile(dir, temporary);
     throw error;
   }
-  file.close();
-  rename(dir, temporary, dir, name);
   syncDir(dir);
+}
+
+/** A file's content and metadata are on the disk when this returns. */
+export function syncFile(dir: Dir, name: Name): void {
+  const file = dir.openFile(name);
+  try {
+    fs.fsyncSync(file.fd);
+  } finally {
+    file.close();
+  }
 }
 
 /** The entries of a directory (its names) are on the disk when this returns. */
@@ -99,10 +116,29 @@ export function ensureDir(dir: Dir, name: Name, mode = 0o700): Dir {
   return dir.openDir(name);
 }
 
-/** Makes an absolute path of directories, for the store's own place only, and opens it. */
+/** Makes an absolute path of directories, for the store's own place only, and opens it. What was made is on the disk when this returns. */
 export function ensurePath(path: ByteString, mode = 0o700): Dir {
-  fs.mkdirSync(toPath(path), { recursive: true, mode });
+  const made = fs.mkdirSync(toPath(path), { recursive: true, mode });
+  if (made !== undefined) syncAncestors(path);
   return Dir.open(path);
+}
+
+/** A directory exists for good when the one above it is on the disk. Those that may not be read hold nothing of ours that is new. */
+function syncAncestors(path: ByteString): void {
+  let bytes = toBytes(path);
+  while (bytes.length > 1) {
+    bytes = bytes.subarray(0, Math.max(bytes.lastIndexOf(SLASH), 1));
+    try {
+      const dir = Dir.open(fromBytes(bytes));
+      try {
+        syncDir(dir);
+      } finally {
+        dir.close();
+      }
+    } catch (error) {
+      if (!['EACCES', 'EPERM', 'EROFS'].includes(errnoOf(error) ?? '')) throw error;
+    }
+  }
 }
 
 /** Replaces `newName` if it exists; see {@link link} for the form that does not. */
@@ -152,23 +188,46 @@ export function removeTree(dir: Dir, name: Name): void {
 }
 
 /**
- * Sets permission bits of the very entry that `seen` describes, never of a link's target: the entry is opened as itself and compared first.
+ * Sets owner and permission bits of the very entry that `seen` describes, never of a link's target: the entry is opened as itself and compared first.
  * @throws FileMoved when another entry has the name by now
  */
-export function changeMode(dir: Dir, name: Name, seen: Stat, mode: number): void {
+export function changeOwnerAndMode(
+  dir: Dir,
+  name: Name,
+  seen: Stat,
+  wanted: { readonly mode: number; readonly uid: number; readonly gid: number },
+): void {
   const entry = dir.openEntry(name);
   try {
     if (!isSameInode(entry.stat(), seen)) throw new FileMoved();
-    if (dir.anchoring === 'handle') fs.chmodSync(`/proc/self/fd/${entry.fd}`, mode);
-    else fs.fchmodSync(entry.fd, mode);
+    // A handle opened with O_PATH takes no fchmod; its /proc name leads to the very inode.
+    const path = dir.anchoring === 'handle' ? `/proc/self/fd/${entry.fd}` : undefined;
+    if (seen.uid !== wanted.uid || seen.gid !== wanted.gid) {
+      if (path === undefined) fs.fchownSync(entry.fd, wanted.uid, wanted.gid);
+      else fs.chownSync(path, wanted.uid, wanted.gid);
+    }
+    // After chown, which clears setuid and setgid.
+    if (path === undefined) fs.fchmodSync(entry.fd, wanted.mode);
+    else fs.chmodSync(path, wanted.mode);
   } finally {
     entry.close();
   }
 }
 
-/** Sets permission bits of the directory itself. */
-export function changeDirMode(dir: Dir, mode: number): void {
-  fs.fchmodSync(dir.fd, mode);
+/** Sets the owner of a symlink itself. */
+export function changeLinkOwner(dir: Dir, name: Name, uid: number, gid: number): void {
+  dir.verify();
+  fs.lchownSync(dir.at(name), uid, gid);
+}
+
+/** Sets owner and permission bits of the directory itself. */
+export function changeDirMetadata(
+  dir: Dir,
+  wanted: { readonly mode: number; readonly uid: number; readonly gid: number },
+): void {
+  const now = dir.stat();
+  if (now.uid !== wanted.uid || now.gid !== wanted.gid) fs.fchownSync(dir.fd, wanted.uid, wanted.gid);
+  fs.fchmodSync(dir.fd, wanted.mode);
 }
 
 /** Sets the modification time of an entry, a link's own included. Microseconds at best. */
