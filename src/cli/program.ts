@@ -191,12 +191,11 @@ function optionsOf<T extends CommonOptions>(command: Command): T {
 }
 
 /** One rule: the child's words are all that follows the first `--`, so that no option of the child can be taken for ours. */
-function childArgv(operands: readonly string[], argv: readonly string[]): readonly string[] {
+function childArgv(operands: readonly string[], argv: readonly string[]): readonly [string, ...string[]] {
   const dashes = argv.indexOf('--');
-  const words = dashes < 0 ? [] : argv.slice(dashes + 1);
-  if (words.length > 0 && words.length === operands.length) return words;
+  const [first, ...rest] = dashes < 0 ? [] : argv.slice(dashes + 1);
+  if (first !== undefined && rest.length + 1 === operands.length) return [first, ...rest];
   const hint = 'agentdiff run [options] -- <command> [arguments...]';
-  const message =
-    words.length === 0 && operands.length === 0 ? 'no command given' : 'the command must stand after --';
+  const message = operands.length === 0 ? 'no command given' : 'the command must stand after --';
   throw new AgentdiffError('USAGE', message, { hint });
 }

@@ -1,0 +1,22 @@
+import { EXIT } from '../../core/index.ts';
+import { examineMachine, examineRun } from '../../operations/doctor.ts';
+import {
+  renderDoctor,
+  renderDoctorJson,
+  renderExamination,
+  renderExaminationJson,
+} from '../render/doctor.ts';
+import type { Session } from '../session.ts';
+
+/** Status 1 when something does not work, or the run's capsule is not intact. */
+export async function doctorCommand(session: Session, ref: string | undefined): Promise<number> {
+  const { context, place, output, json } = session;
+  if (ref === undefined) {
+    const report = examineMachine(context, place);
+    await output.print(json ? renderDoctorJson(report) : renderDoctor(report, output.outStyle));
+    return report.checks.some(({ status }) => status === 'failed') ? EXIT.findings : EXIT.done;
+  }
+  const report = examineRun(context, place, ref);
+  await output.print(json ? renderExaminationJson(report) : renderExamination(report, output.outStyle));
+  return EXIT.done;
+}

@@ -1,0 +1,90 @@
+import { AgentdiffError, RUN_EXIT } from '../../core/index.ts';
+import { type OutputFile, prepareOutputFile } from '../../operations/output.ts';
+import { absolute } from '../../operations/own-process.ts';
+import { reversibilityOf } from '../../operations/reversibility.ts';
+import { run, type RunReport, type RunRequest } from '../../operations/run.ts';
+import type { RunOptions } from '../options.ts';
+import { errorDocument, renderError } from '../render/error.ts';
+import { jsonLine } from '../render/json.ts';
+import { renderNotice, renderRun, renderRunJson } from '../render/run.ts';
+import type { Session } from '../session.ts';
+
+type CaptureFlag = RunRequest['capture'][number];
+
+/** @param argv the child's words, at least one */
+export async function runCommand(
+  session: Session,
+  argv: RunRequest['argv'],
+  options: RunOptions,
+): Promise<number> {
+  const { context, place, output } = session;
+  if (session.json) {
+    throw new AgentdiffError('USAGE', 'run has no --json: its stdout belongs to the command', {
+      hint: 'use --result-file FILE',
+    });
+  }
+  const request: RunRequest = {
+    argv,
+    place,
+    capture: (options.capture ?? []).map(parseCapture),
+    failOn: options.failOn ?? 'deny',
+    ...(options.task === undefined ? {} : { task: options.task }),
+  };
+  const resultFile =
+    options.resultFile === undefined
+      ? undefined
+      : prepareOutputFile(absolute(options.resultFile, context.cwd));
+  const report = await orTellResultFile(resultFile, () =>
+    run(context, request, (notice) => output.tell(renderNotice(notice, output.errStyle))),
+  );
+  return finish(session, report, resultFile, options);
+}
+
+/** Who reads the result file learns of a failure before the child from it too. */
+async function orTellResultFile<T>(file: OutputFile | undefined, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (error) {
+    if (error instanceof AgentdiffError) file?.write(jsonLine(errorDocument(error)));
+    throw error;
+  }
+}
+
+function finish(
+  session: Session,
+  report: RunReport,
+  file: OutputFile | undefined,
+  options: RunOptions,
+): number {
+  const { output } = session;
+  const style = output.errStyle;
+  const words = report.sealed && reversibilityOf(report.sealed.capsule);
+  for (const problem of [report.launchProblem, report.sealError]) {
+    if (problem !== undefined) output.tell(renderError(problem, style, options.debug === true));
+  }
+  if (options.quiet !== true) output.tell(renderRun(report, words, style));
+  try {
+    file?.write(renderRunJson(report, words));
+  } catch (error) {
+    // A failed child keeps its status; a successful one whose result is missing must not look complete.
+    if (!(error instanceof AgentdiffError)) throw error;
+    output.tell(renderError(error, style, options.debug === true));
+    return report.exitStatus || RUN_EXIT.failed;
+  }
+  return report.exitStatus;
+}
+
+const LEVELS: readonly CaptureFlag['level'][] = ['content', 'digest', 'stat', 'none'];
+
+/** `GLOB=LEVEL`, or `LEVEL` for everything; a glob may hold `=` itself. */
+export function parseCapture(text: string): CaptureFlag {
+  const at = text.lastIndexOf('=');
+  const level = LEVELS.find((known) => known === text.slice(at + 1));
+  const glob = at < 0 ? '**' : text.slice(0, at);
+  if (level === undefined || glob === '') {
+    throw new AgentdiffError('USAGE', `not a capture rule: ${JSON.stringify(text)}`, {
+      hint: `use GLOB=LEVEL, or LEVEL alone for everything; LEVEL is one of ${LEVELS.join(', ')}`,
+    });
+  }
+  return { glob, level };
+}

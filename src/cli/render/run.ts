@@ -1,0 +1,178 @@
+import type { RunNotice, RunReport } from '../../operations/run.ts';
+import type { CapsuleDocument, Reversibility } from '../../capsule/index.ts';
+import { escapeText } from '../../core/index.ts';
+import { errorDocument } from './error.ts';
+import { jsonLine } from './json.ts';
+import type { Style } from './style.ts';
+import {
+  count,
+  cut,
+  escapeControls,
+  lines,
+  showDuration,
+  showExit,
+  showNumber,
+  showPath,
+  showPlace,
+} from './words.ts';
+
+type Line = RunReport['summary']['created'][number];
+
+/** Characters that the examples of one summary line may take. */
+const EXAMPLES_WIDTH = 72;
+const PATH_WIDTH = 60;
+
+/** What the user must know before the child starts, on one line. */
+export function renderNotice(notice: RunNotice, style: Style): string {
+  return lines([`${style.warn('agentdiff:')} ${wordNotice(notice)}`]);
+}
+
+function wordNotice(notice: RunNotice): string {
+  switch (notice.kind) {
+    case 'not-kept': {
+      const files = notice.lowered.reduce((sum, { files }) => sum + files, 0);
+      const names = joinWithin(notice.lowered.map(({ path }) => cut(showPath(path), PATH_WIDTH)));
+      const advice = notice.lowered.some(({ rule }) => rule.startsWith('limit'))
+        ? ''
+        : "; keep it with --capture '**=content'";
+      return `content is not kept for ${names} (${count(files, 'file')}): what is changed or deleted there cannot be put back${advice}`;
+    }
+    case 'store-inside':
+      return `the store is inside the workspace, within reach of the command: ${showPlace(notice.store)}`;
+  }
+}
+
+/** The short account after the child ended; about a dozen lines at most. */
+export function renderRun(report: RunReport, words: Reversibility | undefined, style: Style): string {
+  const { summary, runId, sealed } = report;
+  if (sealed === undefined || words === undefined) {
+    const parts = [`run ${runId}`, showExit(report.exit), `root ${escapeText(report.root)}`];
+    return lines([
+      `${style.strong('agentdiff:')} ${parts.join('  ')}`,
+      `  ${style.bad('not sealed:')} this run has no capsule, and what it changed cannot be shown`,
+    ]);
+  }
+  const { capsule } = sealed;
+  const { created, deleted, modified } = capsule.counts;
+  const isUnchanged = created + deleted + modified === 0;
+  const head = `${style.strong('agentdiff:')} ${headOf(capsule, isUnchanged)}`;
+  const outcome = outcomeLine(capsule, style);
+  if (isUnchanged) return lines([head, ...outcome]);
+  const recover = capsule.reversibility.recoverable > 0 ? [`agentdiff recover ${runId}`] : [];
+  return lines([
+    head,
+    ...changeLine('deleted', deleted, summary.deleted, style.bad),
+    ...changeLine('modified', modified, summary.modified, style.warn),
+    ...changeLine('created', created, summary.created, style.good),
+    ...repositoryLine(summary.repositories),
+    ...outcome,
+    ...reasonLine(summary.notRecoverable, style),
+    ...reversibilityLines(words),
+    `  next: ${[...recover, `agentdiff show ${runId}`].join('   ')}`,
+  ]);
+}
+
+function headOf({ runId, workspace, coverage, times, exit }: CapsuleDocument, isUnchanged: boolean): string {
+  const root = `root ${escapeText(workspace.root.path)} (${ROOT_RULES[workspace.chosenBy]})`;
+  const { beforeTotal, afterTotal } = coverage.unobserved;
+  const unseen = coverage.complete
+    ? []
+    : [`${count(Math.max(beforeTotal, afterTotal), 'place')} not observed`];
+  const seen = isUnchanged ? ['no change seen'] : [];
+  const duration = showDuration(times.childDurationMs ?? times.durationMs);
+  return [`run ${runId}`, showExit(exit), duration, ...seen, ...unseen, root].join('  ');
+}
+
+export const ROOT_RULES: Readonly<Record<CapsuleDocument['workspace']['chosenBy'], string>> = {
+  option: 'given by --root',
+  environment: 'given by AGENTDIFF_ROOT',
+  'policy-file': 'found by agentdiff.yaml',
+  git: 'found by .git',
+  cwd: 'the current directory',
+};
+
+/** More limits than this share one line. */
+const MAX_LIMIT_LINES = 4;
+
+/** What can be taken back, and what not: the words are not ours, see `capsule/reversibility.ts`. */
+export function reversibilityLines({ summary, limits }: Reversibility): string[] {
+  const separate = limits.length <= MAX_LIMIT_LINES ? limits : [limits.join(' ')];
+  return [summary, ...separate].map((text) => `  ${escapeControls(text)}`);
+}
+
+/** Passed and failed are said by the exit already. */
+function outcomeLine({ outcome, launch }: CapsuleDocument, style: Style): string[] {
+  if (outcome === 'passed' || outcome === 'failed') return [];
+  const rule = outcome === 'blocked' ? ` (rule ${escapeControls(launch.rule)})` : '';
+  return [`  outcome: ${style.warn(outcome)}${rule}`];
+}
+
+function changeLine(
+  word: string,
+  total: number,
+  items: readonly Line[],
+  colour: (text: string) => string,
+): string[] {
+  if (items.length === 0) return [];
+  return [`  ${colour(word.padEnd(8))} ${showNumber(total).padStart(4)}  ${joinWithin(items.map(showLine))}`];
+}
+
+function showLine({ path, kind, extent, entries, note }: Line): string {
+  const notes = [
+    ...(extent === 'single' || entries === 1
+      ? []
+      : [`${extent === 'whole' ? '' : 'in it '}${count(entries, 'entry', 'entries')}`]),
+    ...(note === undefined ? [] : [note]),
+  ];
+  const shown = cut(showPath(path, kind), PATH_WIDTH);
+  return notes.length === 0 ? shown : `${shown} (${notes.join(', ')})`;
+}
+
+/** Changes in the data of repositories are part of the totals above, and would drown everything else if they were named. */
+function repositoryLine(repositories: RunReport['summary']['repositories']): string[] {
+  if (repositories.length === 0) return [];
+  const names = repositories.map(
+    ({ path, entries }) =>
+      `${cut(showPath(path, 'directory'), PATH_WIDTH)} (${count(entries, 'entry', 'entries')})`,
+  );
+  return [`  of these, inside repositories: ${joinWithin(names)}`];
+}
+
+/** By reason code, which paths; what that means is said by the sentences that follow. */
+function reasonLine(reasons: RunReport['summary']['notRecoverable'], style: Style): string[] {
+  if (reasons.length === 0) return [];
+  const parts = reasons.map(({ reason, count: total, examples }) => {
+    const names = joinWithin(
+      examples.map((path) => cut(showPath(path), PATH_WIDTH)),
+      total,
+    );
+    return `${style.warn(reason)} ${showNumber(total)}: ${names}`;
+  });
+  return [`  ${parts.join('; ')}`];
+}
+
+/** As many as fit, and `…` when there are more. @param total how many there are in all */
+function joinWithin(names: readonly string[], total = names.length): string {
+  const shown: string[] = [];
+  let width = 0;
+  for (const name of names) {
+    width += name.length + 2;
+    if (shown.length > 0 && width > EXAMPLES_WIDTH) break;
+    shown.push(name);
+  }
+  return shown.join(', ') + (shown.length < total ? ' …' : '');
+}
+
+/** For `--result-file`. */
+export function renderRunJson(report: RunReport, words: Reversibility | undefined): string {
+  const { runId, exitStatus, exit, sealed, sealError, launchProblem } = report;
+  const problem = launchProblem ?? sealError;
+  return jsonLine({
+    runId,
+    exitStatus,
+    exit,
+    sealed: sealed !== undefined,
+    ...(sealed === undefined ? {} : { digest: sealed.digest, capsule: sealed.capsule, reversibility: words }),
+    ...(problem === undefined ? {} : errorDocument(problem)),
+  });
+}

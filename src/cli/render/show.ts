@@ -1,0 +1,121 @@
+import type { CapsuleDocument, ChangeRecord, Reversibility } from '../../capsule/index.ts';
+import { escapeText } from '../../core/index.ts';
+import type { ShowReport } from '../../operations/show.ts';
+import { jsonLine, withJsonPath } from './json.ts';
+import { reversibilityLines, ROOT_RULES } from './run.ts';
+import { changeWord, showStates } from './state.ts';
+import type { Style } from './style.ts';
+import { NOT_AUTHENTIC } from './verify.ts';
+import {
+  count,
+  escapeControls,
+  lines,
+  showArgv,
+  showBytes,
+  showDuration,
+  showExit,
+  showNumber,
+  showPath,
+} from './words.ts';
+
+/** Everything that a person may want of one run; the JSON form has the rest. */
+export function renderShow(report: ShowReport, words: Reversibility, style: Style): string {
+  const { capsule, changes, problems, digest } = report;
+  return lines([
+    `${style.strong(`${capsule.kind} ${report.runId}`)}  ${capsule.outcome}  ${showExit(capsule.exit)}  ${showDuration(capsule.times.durationMs)}`,
+    ...problems.map((problem) =>
+      style.bad(`  NOT INTACT  ${escapeControls(`${problem.member}: ${problem.problem}`)}`),
+    ),
+    ...facts(capsule).map(([name, value]) => `  ${name.padEnd(10)} ${value}`),
+    `  digest     ${digest}`,
+    ...coverageLines(capsule.coverage),
+    `changes: ${count(changes.length, 'entry', 'entries')}`,
+    ...changes.map((change) => changeLine(change, style)),
+    ...reversibilityLines(words),
+    `  ${NOT_AUTHENTIC}`,
+  ]);
+}
+
+function facts(capsule: CapsuleDocument): [string, string][] {
+  const { workspace, times, launch, runtime, coverage, snapshots, parentRun, recovers, overlapping, task } =
+    capsule;
+  const guards = runtime.guards.length === 0 ? '' : `, guards: ${runtime.guards.map(escapeText).join(', ')}`;
+  return [
+    ['command', showArgv(capsule.argv)],
+    ...optional('task', task && escapeText(task)),
+    ...optional('recovers', recovers),
+    ...optional('parent run', parentRun),
+    ['cwd', escapeText(capsule.cwd.path)],
+    ['workspace', `${escapeText(workspace.root.path)} (${ROOT_RULES[workspace.chosenBy]})`],
+    ['started', times.startedAt],
+    ['launch', `${launch.decision} (rule ${escapeText(launch.rule)})`],
+    ['runtime', `${runtime.name}: observed, not contained${guards}`],
+    [
+      'observed',
+      `${count(snapshots.before.entries, 'entry', 'entries')} before, ${showNumber(snapshots.after.entries)} after`,
+    ],
+    ...optional('overlaps', overlapping.join(', ')),
+    ...optional(
+      'store',
+      coverage.storeInsideWorkspace ? 'inside the workspace, within reach of the command' : '',
+    ),
+  ];
+}
+
+function optional(name: string, value: string | undefined): [string, string][] {
+  return value === undefined || value === '' ? [] : [[name, value]];
+}
+
+/** What was not looked at, or less closely. */
+function coverageLines({ unobserved, lowered }: CapsuleDocument['coverage']): string[] {
+  const line = (
+    when: string,
+    total: number,
+    named: readonly { path: string; reason: string }[],
+  ): string[] => {
+    const more = total > named.length ? [`    and ${showNumber(total - named.length)} more`] : [];
+    const heading = `  not observed ${when} the run: ${count(total, 'place')}`;
+    return total === 0
+      ? []
+      : [heading, ...named.map(({ path, reason }) => `    ${escapeText(path)}  ${reason}`), ...more];
+  };
+  return [
+    ...line('before', unobserved.beforeTotal, unobserved.before),
+    ...line('after', unobserved.afterTotal, unobserved.after),
+    ...(lowered.length === 0 ? [] : ['  looked at less closely:']),
+    ...lowered.map(
+      ({ path, level, rule, files, bytes }) =>
+        `    ${escapeText(path)}  level ${level}, ${count(files, 'file')}, ${showBytes(bytes)}  (${escapeText(rule)})`,
+    ),
+  ];
+}
+
+/** The path comes last but for what is wrong with it, so that columns stand under each other. */
+function changeLine(change: ChangeRecord, style: Style): string {
+  const word = changeWord(change);
+  const colour = { created: style.good, deleted: style.bad, modified: style.warn }[word];
+  const path = showPath(change.path, (change.after ?? change.before)?.state.kind);
+  const states = showStates(change.before?.state, change.after?.state);
+  const decision =
+    change.decision === 'allow' ? [] : [`${change.decision} (rule ${escapeText(change.rule)})`];
+  const notes = [...(change.reason === undefined ? [] : [change.reason]), ...decision];
+  return `  ${colour(word.padEnd(8))} ${path}  (${states})${notes.length === 0 ? '' : `  ${style.warn(notes.join(', '))}`}`;
+}
+
+export function renderShowJson(report: ShowReport, words: Reversibility): string {
+  const changes = report.changes.map(changeDocument);
+  return jsonLine({ ...report, changes, reversibility: words, note: NOT_AUTHENTIC });
+}
+
+/** Nanoseconds are texts, for they do not fit into a JSON number. */
+function changeDocument(change: ChangeRecord): object {
+  return withJsonPath({ ...change, ...side('before', change.before), ...side('after', change.after) });
+}
+
+function side(name: string, observed: ChangeRecord['before']): object {
+  if (observed?.particulars === undefined) return {};
+  const { particulars } = observed;
+  return {
+    [name]: { ...observed, particulars: { ...particulars, mtimeNs: particulars.mtimeNs.toString() } },
+  };
+}

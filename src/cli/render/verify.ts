@@ -1,0 +1,43 @@
+import type { CapsuleVerdict } from '../../operations/verify.ts';
+import { escapeText } from '../../core/index.ts';
+import { jsonBytes, jsonLine } from './json.ts';
+import type { Style } from './style.ts';
+import { escapeControls, lines, showPlace, table } from './words.ts';
+
+/** Said wherever integrity is reported. */
+export const NOT_AUTHENTIC =
+  'intact is not authentic: who can rewrite a capsule can rewrite its checksums too. Keep the digest that a run prints elsewhere and ' +
+  'give it to `agentdiff verify --expect DIGEST`, or keep the store where the command cannot reach it.';
+
+const VERDICTS = { holds: 'intact', fails: 'NOT INTACT', unsupported: 'not supported' } as const;
+
+export function renderVerify(verdicts: readonly CapsuleVerdict[], style: Style): string {
+  return lines([...verdicts.flatMap((verdict) => verdictLines(verdict, style)), NOT_AUTHENTIC]);
+}
+
+/** The claims of one capsule, each on its own line, findings below. */
+export function verdictLines(capsule: CapsuleVerdict, style: Style): string[] {
+  const { ref, runId, location, verdict, claims, digest, problem } = capsule;
+  const colour = verdict === 'holds' ? style.good : style.bad;
+  const rows = table(claims.map(({ claim, status, detail }) => [claim, status, escapeControls(detail)]));
+  return [
+    `${runId ?? escapeText(ref)}: ${colour(VERDICTS[verdict])}  ${showPlace(location)}`,
+    ...(problem === undefined ? [] : [`  ${escapeControls(problem)}`]),
+    ...(digest === undefined ? [] : [`  digest ${digest}`]),
+    ...claims.flatMap(({ findings }, i) => [
+      `  ${rows[i] ?? ''}`,
+      ...findings.map(({ code, where, what }) => {
+        const place = where === undefined ? '' : `${escapeControls(where)}: `;
+        return `    ${style.bad(escapeControls(code))}  ${place}${escapeControls(what)}`;
+      }),
+    ]),
+  ];
+}
+
+export function renderVerifyJson(verdicts: readonly CapsuleVerdict[]): string {
+  return jsonLine({ capsules: verdicts.map(verdictDocument), note: NOT_AUTHENTIC });
+}
+
+export function verdictDocument({ location, ...rest }: CapsuleVerdict): object {
+  return { ...rest, location: jsonBytes(location) };
+}
