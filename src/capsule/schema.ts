@@ -13,10 +13,11 @@ const digest = z.custom<Digest>((value) => typeof value === 'string' && isDigest
 const runId = z.custom<RunId>((value) => typeof value === 'string' && isRunId(value), 'not a run id');
 const count = z.int().nonnegative();
 const id = z.int().nonnegative().max(0xffff_ffff);
-const decimal = z.string().regex(/^(0|[1-9]\d{0,19})$/);
+/** Device and inode numbers are 64 bits, which Node hands out as signed ones. */
+const decimal = z.string().regex(/^(0|-?[1-9]\d{0,19})$/);
 const nanoseconds = z.string().regex(/^(0|-?[1-9]\d{0,29})$/);
 const octalMode = z.string().regex(/^[0-7]{4}$/);
-const statIdentity = z.string().regex(/^\d{1,20}:\d{1,20}:\d{1,20}:-?\d{1,30}:-?\d{1,30}$/);
+const statIdentity = z.string().regex(/^-?\d{1,20}:-?\d{1,20}:\d{1,20}:-?\d{1,30}:-?\d{1,30}$/);
 const isoTime = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 const milliseconds = z.number().nonnegative();
 const signalName = z.string().regex(/^SIG[A-Z0-9+]{1,16}$/);
@@ -66,7 +67,7 @@ const state = z.strictObject({
     .strictObject({
       mtimeNs: nanoseconds,
       nlink: count,
-      inode: z.string().regex(/^\d{1,20}:\d{1,20}$/),
+      inode: z.string().regex(/^-?\d{1,20}:-?\d{1,20}$/),
     })
     .exactOptional(),
 });
