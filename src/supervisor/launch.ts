@@ -54,7 +54,7 @@ export interface Supervision {
   /** @throws LAUNCH_FAILED for an end that has no other name, and what `onEvent` threw */
   readonly ended: Promise<ChildResult>;
   /** Gives signals their usual effect on this process again. For when the run is sealed: until then they do not end it. */
-  release(): void;
+  readonly release: () => void;
 }
 
 /**
@@ -110,7 +110,9 @@ async function supervise(
     relay.attach(pid);
     journal.tell({ type: 'child-started', pid });
   }
-  const end = endOf(await settled(child), pid);
+  // What execvp says of the empty name; Node does not let it be tried.
+  const end =
+    command === '' ? ({ kind: 'not-started', errno: 'ENOENT' } as const) : endOf(await settled(child), pid);
   journal.tell(endEvent(end));
   journal.rethrow();
   return { end, ...(pid !== undefined && { pid }), startedAtNs, endedAtNs, received };
