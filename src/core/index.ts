@@ -1,4 +1,13 @@
-export { type ByteString, compareBytes, fromBytes, isMarked, lossyText, type Name, type RelPath, toBytes } from './bytes.ts';
+export {
+  type ByteString,
+  compareBytes,
+  fromBytes,
+  isMarked,
+  lossyText,
+  type Name,
+  type RelPath,
+  toBytes,
+} from './bytes.ts';
 export { type Digest, digestOf, Hasher, isDigest, randomHex } from './digest.ts';
 export { AgentdiffError, type ErrorCode, errnoOf, invariant } from './errors.ts';
 export { displayArgv, escapeText } from './escape.ts';

@@ -17,7 +17,8 @@ const MAX_DEPTH = 64;
  * @throws CAPSULE_INVALID with `what` in the message
  */
 export function parseJson(text: string, what: string): unknown {
-  if (depthOf(text) > MAX_DEPTH) throw new AgentdiffError('CAPSULE_INVALID', `${what}: nested deeper than ${MAX_DEPTH} levels`);
+  if (depthOf(text) > MAX_DEPTH)
+    throw new AgentdiffError('CAPSULE_INVALID', `${what}: nested deeper than ${MAX_DEPTH} levels`);
   try {
     return JSON.parse(text);
   } catch (cause) {

@@ -1,4 +1,12 @@
-import { type ByteString, fromBytes, isMarked, lossyText, type Name, type RelPath, toBytes } from './bytes.ts';
+import {
+  type ByteString,
+  fromBytes,
+  isMarked,
+  lossyText,
+  type Name,
+  type RelPath,
+  toBytes,
+} from './bytes.ts';
 import { AgentdiffError } from './errors.ts';
 
 /** The workspace root itself. */
@@ -47,7 +55,11 @@ export function isWithin(path: RelPath, ancestor: RelPath): boolean {
   if (!isMarked(path) && !isMarked(ancestor)) return path.startsWith(`${ancestor}/`);
   const bytes = toBytes(path);
   const prefix = toBytes(ancestor);
-  return bytes.length > prefix.length && bytes[prefix.length] === SLASH && bytes.subarray(0, prefix.length).equals(prefix);
+  return (
+    bytes.length > prefix.length &&
+    bytes[prefix.length] === SLASH &&
+    bytes.subarray(0, prefix.length).equals(prefix)
+  );
 }
 
 /**
@@ -56,10 +68,14 @@ export function isWithin(path: RelPath, ancestor: RelPath): boolean {
  */
 export function parseRelPath(text: ByteString): RelPath {
   if (!namesOf(text as RelPath).every(isName) || text === '') {
-    throw new AgentdiffError('PATH_INVALID', `not a plain relative path: ${JSON.stringify(lossyText(text))}`, {
-      hint: 'paths are relative to the workspace root, without ".", ".." or empty parts',
-      data: { path: lossyText(text) },
-    });
+    throw new AgentdiffError(
+      'PATH_INVALID',
+      `not a plain relative path: ${JSON.stringify(lossyText(text))}`,
+      {
+        hint: 'paths are relative to the workspace root, without ".", ".." or empty parts',
+        data: { path: lossyText(text) },
+      },
+    );
   }
   return text as RelPath;
 }
@@ -73,9 +89,7 @@ export interface JsonPath {
 /** The root is written as `.`. */
 export function toJsonPath(path: RelPath): JsonPath {
   if (path === ROOT_PATH) return { path: '.' };
-  return isMarked(path)
-    ? { path: lossyText(path), pathBytes: toBytes(path).toString('base64') }
-    : { path };
+  return isMarked(path) ? { path: lossyText(path), pathBytes: toBytes(path).toString('base64') } : { path };
 }
 
 /**

@@ -1,5 +1,14 @@
 import * as fs from 'node:fs';
-import { AgentdiffError, type ByteString, compareBytes, errnoOf, fromBytes, isMarked, type Name, toBytes } from '../core/index.ts';
+import {
+  AgentdiffError,
+  type ByteString,
+  compareBytes,
+  errnoOf,
+  fromBytes,
+  isMarked,
+  type Name,
+  toBytes,
+} from '../core/index.ts';
 import { isSameInode, isUnmoved, type Stat, toStat } from './stat.ts';
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;

@@ -1,5 +1,15 @@
 /** Reading the file system. Everything that changes it is in `write.ts`. */
-export { type Anchoring, Dir, defaultAnchoring, FileMoved, FileTooLong, openSeen, OpenFile, readFile, readSmallFile } from './dir.ts';
+export {
+  type Anchoring,
+  Dir,
+  defaultAnchoring,
+  FileMoved,
+  FileTooLong,
+  openSeen,
+  OpenFile,
+  readFile,
+  readSmallFile,
+} from './dir.ts';
 export {
   effectiveUser,
   freeSpace,

@@ -109,7 +109,10 @@ export function isExecutable(path: ByteString): boolean {
  */
 export function ownArgumentBytes(): { argv: Buffer; environment: Buffer } | undefined {
   try {
-    return { argv: fs.readFileSync('/proc/self/cmdline'), environment: fs.readFileSync('/proc/self/environ') };
+    return {
+      argv: fs.readFileSync('/proc/self/cmdline'),
+      environment: fs.readFileSync('/proc/self/environ'),
+    };
   } catch {
     return undefined;
   }
@@ -144,7 +147,9 @@ export function mountPoints(): ByteString[] {
 
 /** mountinfo writes blank, tab, newline and backslash as `\040` and so on. */
 function unescapeOctal(field: string): string {
-  return field.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
+  return field.replace(/\\([0-7]{3})/g, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 8)),
+  );
 }
 
 /** The part of an absolute path below another, or undefined when it is not below it. Both without links. */

@@ -243,5 +243,9 @@ export function setModified(dir: Dir, name: Name, mtimeNs: bigint): void {
  */
 export function cloneFile(source: OpenFile, dir: Dir, name: Name): void {
   dir.verify();
-  fs.copyFileSync(`/proc/self/fd/${source.fd}`, dir.at(name), fs.constants.COPYFILE_EXCL | fs.constants.COPYFILE_FICLONE_FORCE);
+  fs.copyFileSync(
+    `/proc/self/fd/${source.fd}`,
+    dir.at(name),
+    fs.constants.COPYFILE_EXCL | fs.constants.COPYFILE_FICLONE_FORCE,
+  );
 }

@@ -8,3 +8,4 @@ export {
   type Supervision,
   type SupervisorEvent,
 } from './launch.ts';
+export { probe, type ProbeResult } from './probe.ts';

@@ -1,4 +1,12 @@
-import { AgentdiffError, type ByteString, errnoOf, escapeText, fromBytes, type Name, toBytes } from '../../core/index.ts';
+import {
+  AgentdiffError,
+  type ByteString,
+  errnoOf,
+  escapeText,
+  fromBytes,
+  type Name,
+  toBytes,
+} from '../../core/index.ts';
 import { Dir, isSameInode, pathBelow, realPath, type Stat, statPath } from '../../fs/index.ts';
 import type { Context, Place } from './context.ts';
 
@@ -30,11 +38,15 @@ export function findRoot(context: Context, place: Place): Root {
     const dir = Dir.open(real);
     return { dir, path: real, stat: dir.stat(), chosenBy };
   } catch (cause) {
-    throw new AgentdiffError('ROOT_UNREADABLE', `the workspace root cannot be opened: ${escapeText(path)} (${errnoOf(cause) ?? 'unknown'})`, {
-      hint: 'name a directory that you can read with --root',
-      data: { path: escapeText(path), chosenBy },
-      cause,
-    });
+    throw new AgentdiffError(
+      'ROOT_UNREADABLE',
+      `the workspace root cannot be opened: ${escapeText(path)} (${errnoOf(cause) ?? 'unknown'})`,
+      {
+        hint: 'name a directory that you can read with --root',
+        data: { path: escapeText(path), chosenBy },
+        cause,
+      },
+    );
   }
 }
 

@@ -1,0 +1,270 @@
+import {
+  AgentdiffError,
+  type ByteString,
+  errnoOf,
+  invariant,
+  lossyText,
+  type Name,
+  type RunId,
+} from '../core/index.ts';
+import { type Dir, freeSpace, hasTerminal } from '../fs/index.ts';
+import { ensurePath } from '../fs/write.ts';
+import { builtInPolicy, decideLaunch, isLaunchPermit } from '../policy/index.ts';
+import { Store } from '../store/index.ts';
+import { probe, type ProbeResult } from '../supervisor/index.ts';
+import { openLeftover, overlayTrial } from './doctor/overlay.ts';
+import { runTrials, type Trials, withScratch } from './doctor/trials.ts';
+import { planRecover, type RecoverPlan } from './recover.ts';
+import { type CapsuleVerdict, verifyCapsules } from './verify.ts';
+import type { Context, Place } from './workspace/context.ts';
+import { pendingRuns } from './workspace/intent.ts';
+import { openForReading } from './workspace/open.ts';
+import { refusePolicyFile } from './workspace/policy-file.ts';
+import { checkRoot, findRoot } from './workspace/root.ts';
+
+export interface Check {
+  readonly id: string;
+  readonly title: string;
+  /** `limited`: works with less; `missing`: an optional part is not there; `failed`: a run would be refused or lose something. */
+  readonly status: 'ok' | 'limited' | 'missing' | 'failed';
+  /** What was found. Foreign text may be in it. */
+  readonly detail: string;
+  readonly advice?: string;
+}
+
+export interface DoctorReport {
+  readonly store: ByteString;
+  readonly checks: readonly Check[];
+}
+
+/** What this machine can do, each found by trying it in the store's own directory. */
+export async function examineMachine(context: Context, place: Place): Promise<DoctorReport> {
+  const checks: Check[] = [rootCheck(context, place)];
+  try {
+    const store = openStore(place);
+    try {
+      checks.push(...storeChecks(place, store));
+      await withScratch(store, async (scratch, name) => {
+        checks.push(...trialChecks(runTrials(scratch)), terminalCheck());
+        checks.push(...(await programChecks(context)), await overlayCheck(context, place, scratch, name));
+      });
+    } finally {
+      store.close();
+    }
+    checks.push(unsealedCheck(context, place));
+  } catch (error) {
+    checks.push(failureCheck('store', 'store', error));
+  }
+  return { store: place.store, checks };
+}
+
+/** What could be recovered of one run right now, path by path, and what its capsule is worth. */
+export interface RunExamination {
+  readonly runId: RunId;
+  readonly plan: RecoverPlan;
+  readonly capsule: CapsuleVerdict;
+}
+
+/** @throws as `planRecover` and `verifyCapsules` */
+export function examineRun(context: Context, place: Place, ref: string): RunExamination {
+  const plan = planRecover(context, { place, ref, paths: [] });
+  const [capsule] = verifyCapsules(context, place, [plan.runId]);
+  invariant(capsule !== undefined, 'one capsule has one verdict');
+  return { runId: plan.runId, plan, capsule };
+}
+
+function rootCheck(context: Context, place: Place): Check {
+  try {
+    const root = findRoot(context, place);
+    try {
+      checkRoot(root, context, place);
+      refusePolicyFile(root);
+      return {
+        id: 'root',
+        title: 'workspace root',
+        status: 'ok',
+        detail: `${lossyText(root.path)} (found by ${root.chosenBy})`,
+      };
+    } finally {
+      root.dir.close();
+    }
+  } catch (error) {
+    return failureCheck('root', 'workspace root', error);
+  }
+}
+
+function failureCheck(id: string, title: string, error: unknown): Check {
+  if (!(error instanceof AgentdiffError)) throw error;
+  return {
+    id,
+    title,
+    status: 'failed',
+    detail: `${error.message} [${error.code}]`,
+    ...(error.hint && { advice: error.hint }),
+  };
+}
+
+/** The store is checked as a run would check it, and made if it is not there yet. */
+function openStore(place: Place): Dir {
+  Store.open(place.store).close();
+  try {
+    return ensurePath(place.store);
+  } catch (cause) {
+    const errno = errnoOf(cause) ?? 'unknown';
+    throw new AgentdiffError(
+      'STORE_UNWRITABLE',
+      `the store cannot be made: ${lossyText(place.store)} (${errno})`,
+      {
+        hint: 'name another place with --store or AGENTDIFF_STORE',
+        cause,
+      },
+    );
+  }
+}
+
+const LOW_SPACE_BYTES = 2 ** 30;
+const LOW_SPACE_SHARE = 0.05;
+
+function storeChecks(place: Place, store: Dir): Check[] {
+  const { uid, mode } = store.stat();
+  const { free, total } = freeSpace(place.store);
+  const isLow = free < LOW_SPACE_BYTES || free < total * LOW_SPACE_SHARE;
+  return [
+    {
+      id: 'store',
+      title: 'store',
+      status: 'ok',
+      detail: `${lossyText(place.store)}, owner ${uid}, mode ${mode.toString(8).padStart(4, '0')}`,
+    },
+    {
+      id: 'free-space',
+      title: 'free space',
+      status: isLow ? 'limited' : 'ok',
+      detail: `${(free / 2 ** 30).toFixed(1)} GiB of ${(total / 2 ** 30).toFixed(1)} GiB on the file system of the store`,
+      ...(isLow && { advice: 'free some space, or name another place with --store or AGENTDIFF_STORE' }),
+    },
+  ];
+}
+
+function trialChecks(trials: Trials): Check[] {
+  const { anchored, noFollow, clone, clockStepNs, byteNames, hardLinks } = trials;
+  return [
+    check(
+      'anchored',
+      'anchored access',
+      anchored,
+      'directories are held by handle; nobody can swap a parent',
+      {
+        status: 'limited',
+        detail: 'directories are compared by identity before and after use, which leaves a window',
+      },
+    ),
+    check('no-follow', 'links are not followed', noFollow, 'opening a link is refused by the system', {
+      status: 'failed',
+      detail: 'this file system opens a link although it was told not to',
+    }),
+    check('clone', 'cloning in the store', clone, 'large files are cloned', {
+      status: 'limited',
+      detail: 'large files are copied: this file system cannot clone',
+    }),
+    check('hard-links', 'hard links', hardLinks, 'the file system of the store has them', {
+      status: 'limited',
+      detail: 'none on the file system of the store; a recover needs them in the workspace',
+    }),
+    check('names', 'names that are not UTF-8', byteNames, 'kept byte for byte', {
+      status: 'limited',
+      detail: 'this file system takes UTF-8 names only',
+    }),
+    check(
+      'clock',
+      'clock of the file system',
+      clockStepNs !== undefined,
+      `steps of ${clockStepNs ?? 0n} ns were seen`,
+      {
+        status: 'limited',
+        detail: 'no step was seen; files written just before a scan are read again',
+      },
+    ),
+  ];
+}
+
+function check(
+  id: string,
+  title: string,
+  works: boolean,
+  found: string,
+  otherwise: Pick<Check, 'status' | 'detail'>,
+): Check {
+  return works ? { id, title, status: 'ok', detail: found } : { id, title, ...otherwise };
+}
+
+function terminalCheck(): Check {
+  return check('terminal', 'terminal', hasTerminal(), 'the child shares it, with Ctrl-C and job control', {
+    status: 'limited',
+    detail: 'none here: the child leads a session of its own, and recover needs --yes',
+  });
+}
+
+const PROGRAMS: readonly { id: string; argv: readonly [string, ...string[]]; use: string }[] = [
+  { id: 'git', argv: ['git', '--version'], use: 'not needed: a run works without git' },
+  {
+    id: 'strace',
+    argv: ['strace', '-f', '-o', '/dev/null', 'true'],
+    use: 'not used yet: effects outside the workspace are not traced',
+  },
+  { id: 'srt', argv: ['srt', '--version'], use: 'not used yet: commands run on this machine directly' },
+];
+
+async function programChecks(context: Context): Promise<Check[]> {
+  const results = await Promise.all(PROGRAMS.map(({ argv }) => tryProgram(context, argv)));
+  return PROGRAMS.map(({ id, use }, i) => {
+    const result = results[i];
+    if (result?.works)
+      return { id, title: id, status: 'ok', detail: result.firstLine || 'a trial run worked' };
+    const why =
+      result?.errno === 'ENOENT' ? 'not installed' : `does not work here: ${result?.firstLine ?? ''}`;
+    return { id, title: id, status: 'missing', detail: `${why}; ${use}` };
+  });
+}
+
+async function overlayCheck(context: Context, place: Place, scratch: Dir, name: Name): Promise<Check> {
+  const base = { id: 'overlay', title: 'overlay in a user namespace' };
+  const argv = overlayTrial(scratch, `${place.store}/${name}`);
+  const result = argv && (await tryProgram(context, argv));
+  if (argv !== undefined) openLeftover(scratch);
+  if (result?.works)
+    return { ...base, status: 'ok', detail: 'a trial mount worked; contained runs are not built yet' };
+  const why =
+    result === undefined
+      ? 'the path of the store cannot be a mount option'
+      : (result.errno ?? result.firstLine);
+  return {
+    ...base,
+    status: 'missing',
+    detail: `the trial mount failed: ${why}; contained runs would not work here`,
+  };
+}
+
+async function tryProgram(context: Context, argv: readonly [string, ...string[]]): Promise<ProbeResult> {
+  const { permit } = decideLaunch(builtInPolicy(), { argv, cwd: context.cwd, workspaceId: '' });
+  invariant(permit !== undefined, 'the built-in policy allows every command');
+  return await probe(permit, { isPermit: isLaunchPermit, env: context.environment });
+}
+
+function unsealedCheck(context: Context, place: Place): Check {
+  const base = { id: 'unsealed', title: 'unsealed runs' };
+  const { store, close } = openForReading(context, place);
+  try {
+    const interrupted = pendingRuns(store).filter((run) => !run.active);
+    if (interrupted.length === 0) return { ...base, status: 'ok', detail: 'none of this workspace' };
+    const ids = interrupted.map(({ runId }) => runId).join(', ');
+    return {
+      ...base,
+      status: 'limited',
+      detail: `${interrupted.length} interrupted: ${ids}`,
+      advice: 'their before-snapshots are kept; what those commands changed was not recorded',
+    };
+  } finally {
+    close();
+  }
+}

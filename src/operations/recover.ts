@@ -1,0 +1,249 @@
+import { type CapsuleDocument, CapsuleReader, fromAbsolutePathDocument } from '../capsule/index.ts';
+import {
+  AgentdiffError,
+  EXIT,
+  isWithin,
+  lossyText,
+  type RelPath,
+  type RunId,
+  toJsonPath,
+} from '../core/index.ts';
+import { mountPoints } from '../fs/index.ts';
+import { builtInPolicy } from '../policy/index.ts';
+import type { WorkspaceStore } from '../store/index.ts';
+import { refuseUnseen } from './diff.ts';
+import { applyPlan, plannedResult, type StepResult } from './recover/apply.ts';
+import { makePlan, type RecoverPlan } from './recover/plan.ts';
+import type { Context, Place } from './workspace/context.ts';
+import { findSealedRun } from './workspace/find-run.ts';
+import { pendingRuns } from './workspace/intent.ts';
+import { openForReading } from './workspace/open.ts';
+import { checkRoot, mountsBelow, type Root } from './workspace/root.ts';
+import { type Sealed, Session } from './workspace/session.ts';
+
+export type { StepResult } from './recover/apply.ts';
+export type { PlannedStep, RecoverPlan, StepVerdict } from './recover/plan.ts';
+export type { RefusalCode } from './recover/refusal.ts';
+
+/** What is to be taken back. */
+export interface RecoverRequest {
+  readonly place: Place;
+  /** A run id, a unique prefix, or `last`; undefined: the newest run of a command, so that a second recover finds the same run again. */
+  readonly ref: string | undefined;
+  /** Only these paths and what is below them; empty: all that the run changed. */
+  readonly paths: readonly RelPath[];
+}
+
+export interface RecoverReport {
+  /** Of the recover itself: it has a capsule of its own. Absent when there was nothing to do. */
+  readonly runId?: RunId;
+  readonly recovers: RunId;
+  readonly results: readonly StepResult[];
+  readonly counts: Readonly<Record<StepResult['result'], number>>;
+  /** Absent when the recover could not be sealed; what it did to the workspace is in `results` all the same. */
+  readonly sealed?: Sealed;
+  readonly sealError?: AgentdiffError;
+  readonly exitStatus: number;
+}
+
+/**
+ * Says what a recover would do. Changes nothing, in the workspace or in the store.
+ * @throws RUN_…, CAPSULE_DAMAGED, CAPSULE_INVALID, CAPSULE_VERSION, ROOT_REPLACED, RUN_ACTIVE, PATH_NOT_IN_RUN
+ */
+export function planRecover(context: Context, request: RecoverRequest): RecoverPlan {
+  const { root, store, close } = openForReading(context, request.place);
+  try {
+    const runId = request.ref === undefined ? newestCommandRun(store) : findSealedRun(store, request.ref);
+    refuseActiveRun(store);
+    return planFor(root, store, runId, request.paths);
+  } finally {
+    close();
+  }
+}
+
+/**
+ * Carries out a plan that was shown. It is made again first, and must be the same: a workspace that moved meanwhile gets another plan, and
+ * nothing is touched.
+ * @throws as {@link planRecover}, NOT_APPROVED when the plan is another one now, and what opening the store throws; nothing was touched then
+ */
+export function applyRecover(context: Context, request: RecoverRequest, shown: RecoverPlan): RecoverReport {
+  const { place, paths } = request;
+  if (shown.counts.apply === 0) return nothingToDo(shown);
+  const opened = openForReading(context, place);
+  const { root, store } = opened;
+  try {
+    // The run that is taken back was made in this very root; it was allowed then.
+    const position = checkRoot(root, context, { ...place, allowAnyRoot: true });
+    refuseActiveRun(store);
+    const argv = ['agentdiff', 'recover', shown.runId, ...paths.map(lossyText)];
+    const session = Session.open(context, place, root, position, {
+      kind: 'recover',
+      argv,
+      policy: builtInPolicy(),
+      recovers: shown.runId,
+    });
+    try {
+      session.snapshotBefore();
+      const plan = planFor(root, store, shown.runId, paths);
+      if (plan.digest !== shown.digest) throw stalePlan(session);
+      return perform(context, root, session, plan);
+    } finally {
+      session.close();
+    }
+  } finally {
+    opened.close();
+  }
+}
+
+function perform(context: Context, root: Root, session: Session, plan: RecoverPlan): RecoverReport {
+  session.event({ type: 'plan-made', digest: plan.digest, transitions: plan.steps.length });
+  const results = applyPlan(root.dir, plan, session.workspace.store.objects);
+  for (const result of results) {
+    context.log.debug(result, 'recover step');
+    session.event(toStepEvent(result));
+  }
+  const counts = countResults(results);
+  const report = { runId: session.runId, recovers: plan.runId, results, counts };
+  const exitStatus = counts.refused > 0 ? EXIT.partly : EXIT.done;
+  try {
+    session.snapshotAfter();
+    const sealed = session.seal(
+      {
+        exit: { started: false },
+        launch: { decision: 'allow', rule: 'capability: recover' },
+        child: {},
+        outcome: () => (counts.refused > 0 ? 'failed' : 'passed'),
+      },
+      () => {},
+    );
+    return { ...report, sealed, exitStatus };
+  } catch (error) {
+    if (!(error instanceof AgentdiffError)) throw error;
+    return { ...report, sealError: error, exitStatus: EXIT.partly };
+  }
+}
+
+function planFor(root: Root, store: WorkspaceStore, runId: RunId, paths: readonly RelPath[]): RecoverPlan {
+  const dir = store.openCapsule(runId);
+  if (dir === undefined)
+    throw new AgentdiffError('CAPSULE_NOT_FOUND', `the capsule of run ${runId} cannot be opened`);
+  try {
+    const reader = CapsuleReader.open(dir);
+    refuseDamaged(reader, runId);
+    refuseOtherRoot(reader.document(), root);
+    const changes = [...reader.changes()];
+    refuseUnseen(pathsWithoutChange(paths, changes));
+    return makePlan({
+      runId,
+      root: root.dir,
+      changes,
+      paths,
+      objects: store.objects,
+      mounts: mountsBelow(root, mountPoints()),
+    });
+  } finally {
+    dir.close();
+  }
+}
+
+function toStepEvent({ path, result, code }: StepResult): Parameters<Session['event']>[0] {
+  return { type: 'recover-step', ...toJsonPath(path), result, ...(code && { reason: code }) };
+}
+
+function nothingToDo({ runId, steps }: RecoverPlan): RecoverReport {
+  const results = steps.map(plannedResult);
+  const counts = countResults(results);
+  return { recovers: runId, results, counts, exitStatus: counts.refused > 0 ? EXIT.partly : EXIT.done };
+}
+
+function countResults(results: readonly StepResult[]): RecoverReport['counts'] {
+  const counts = { restored: 0, removed: 0, 'already-right': 0, refused: 0 };
+  for (const { result } of results) counts[result]++;
+  return counts;
+}
+
+/** A recover is no run of a command here: taking back the newest command twice must find the same command. @throws RUN_UNKNOWN */
+function newestCommandRun(store: WorkspaceStore): RunId {
+  for (const runId of store.sealed().reverse()) {
+    const dir = store.openCapsule(runId);
+    try {
+      if (dir !== undefined && CapsuleReader.open(dir).document().kind === 'run') return runId;
+    } finally {
+      dir?.close();
+    }
+  }
+  throw new AgentdiffError('RUN_UNKNOWN', 'this workspace has no sealed run to take back', {
+    hint: '`agentdiff list` shows the runs; --root and --store choose another workspace or store',
+  });
+}
+
+/** @throws RUN_ACTIVE */
+function refuseActiveRun(store: WorkspaceStore): void {
+  const active = pendingRuns(store).find((run) => run.active);
+  if (active === undefined) return;
+  throw new AgentdiffError('RUN_ACTIVE', `run ${active.runId} is active in this workspace`, {
+    hint: 'wait until it has ended, then recover',
+    data: { runId: active.runId },
+  });
+}
+
+/** @throws CAPSULE_DAMAGED, CAPSULE_INVALID */
+function refuseDamaged(reader: CapsuleReader, runId: RunId): void {
+  const [file] = reader.checkFiles();
+  if (file !== undefined) {
+    throw new AgentdiffError(
+      'CAPSULE_DAMAGED',
+      `the capsule of run ${runId} is not intact: ${lossyText(file.member)} is ${file.problem}`,
+      {
+        hint: `nothing was touched; \`agentdiff verify ${runId}\` says more`,
+        data: { runId, member: lossyText(file.member), problem: file.problem },
+      },
+    );
+  }
+  const [problem] = reader.checkDocuments();
+  if (problem === undefined) return;
+  throw new AgentdiffError(
+    'CAPSULE_INVALID',
+    `the capsule of run ${runId}: ${problem.member} is ${problem.problem}: ${problem.detail}`,
+    {
+      hint: `nothing was touched; \`agentdiff verify ${runId}\` says more`,
+      data: { runId, member: problem.member, problem: problem.problem },
+    },
+  );
+}
+
+/** A path, a device and an inode name the directory that was observed; another one under the same path is not it. @throws ROOT_REPLACED */
+function refuseOtherRoot({ workspace, runId }: CapsuleDocument, root: Root): void {
+  const isSame =
+    fromAbsolutePathDocument(workspace.root) === root.path &&
+    workspace.dev === root.stat.dev.toString() &&
+    workspace.ino === root.stat.ino.toString();
+  if (isSame) return;
+  throw new AgentdiffError(
+    'ROOT_REPLACED',
+    `the workspace root is not the directory that run ${runId} observed`,
+    {
+      hint: 'nothing was touched; the directory was replaced, or its file system was mounted anew',
+      data: {
+        expected: { dev: workspace.dev, ino: workspace.ino },
+        found: { dev: root.stat.dev.toString(), ino: root.stat.ino.toString() },
+      },
+    },
+  );
+}
+
+function pathsWithoutChange(paths: readonly RelPath[], changes: readonly { path: RelPath }[]): Set<RelPath> {
+  return new Set(paths.filter((path) => !changes.some((change) => isWithin(change.path, path))));
+}
+
+/** Nothing was touched yet, so the session never was. */
+function stalePlan(session: Session): AgentdiffError {
+  session.abandon();
+  return new AgentdiffError(
+    'NOT_APPROVED',
+    'the workspace changed after the plan was shown; nothing was touched',
+    {
+      hint: 'run recover again to see the plan as it is now',
+    },
+  );
+}

@@ -1,0 +1,160 @@
+import { AgentdiffError, type RelPath, ROOT_PATH, splitPath } from '../../core/index.ts';
+import type { Dir } from '../../fs/index.ts';
+import { changeDirMetadata, syncDir } from '../../fs/write.ts';
+import { isRootInState, observe } from '../../snapshot/index.ts';
+import type { ObjectReader } from '../../store/index.ts';
+import { isMetadataOnly } from '../workspace/assess.ts';
+import { deepestFirst, type PlannedStep, type RecoverPlan } from './plan.ts';
+import { Refusal, type RefusalCode, toRefusal } from './refusal.ts';
+import { changeMetadata, finishDirectory, swap } from './swap.ts';
+
+/** What became of one path. */
+export interface StepResult {
+  readonly path: RelPath;
+  readonly result: 'restored' | 'removed' | 'already-right' | 'refused';
+  /** With result `refused`. */
+  readonly code?: RefusalCode;
+  readonly detail?: string;
+  /** What is not as it was although the step was done. */
+  readonly note?: string;
+}
+
+/**
+ * Carries out a plan: every step is checked again at its turn, by compare-and-swap, and a failure of one is a refusal of that one.
+ * Order: removals deepest first, directories shallowest first, files and links, then modes and times of directories, deepest first.
+ */
+export function applyPlan(root: Dir, plan: RecoverPlan, objects: ObjectReader): StepResult[] {
+  const work = new Work(root, objects);
+  const steps = plan.steps.filter((step) => step.verdict === 'apply');
+  const [removals, rest] = partition(steps, isRemoval);
+  const [directories, others] = partition(rest, (step) => step.wanted?.state.kind === 'directory');
+  const [newDirectories, keptDirectories] = partition(
+    directories,
+    (step) => step.expected?.kind !== 'directory',
+  );
+  for (const step of removals.sort(deepestFirst)) work.attempt(step, swapStep);
+  for (const step of newDirectories.sort((a, b) => deepestFirst(b, a))) work.attempt(step, swapStep);
+  for (const step of others) work.attempt(step, isMetadataStep(step) ? metadataStep : swapStep);
+  for (const step of [...newDirectories].sort(deepestFirst)) work.attempt(step, finishStep);
+  for (const step of keptDirectories.sort(deepestFirst)) work.attempt(step, metadataStep);
+  work.end();
+  return plan.steps.map((step) => work.resultOf(step));
+}
+
+/** Steps that free a name, or that put something else where a directory is. */
+function isRemoval({ expected, wanted }: PlannedStep): boolean {
+  return wanted === undefined || (expected?.kind === 'directory' && wanted.state.kind !== 'directory');
+}
+
+function isMetadataStep({ expected, wanted }: PlannedStep): boolean {
+  return wanted !== undefined && isMetadataOnly(expected, wanted.state);
+}
+
+type Action = (
+  place: { parent: Dir; name: Parameters<typeof swap>[1] },
+  step: PlannedStep,
+  objects: ObjectReader,
+) => void;
+
+const swapStep: Action = ({ parent, name }, { expected, wanted }, objects) =>
+  swap(parent, name, expected, wanted, objects);
+
+const metadataStep: Action = ({ parent, name }, { expected, wanted }) => {
+  if (expected !== undefined && wanted !== undefined) changeMetadata(parent, name, expected, wanted.state);
+};
+
+const finishStep: Action = ({ parent, name }, { wanted }) => {
+  if (wanted !== undefined) finishDirectory(parent, name, wanted);
+};
+
+/** The refusals so far, and the directories whose names changed. */
+class Work {
+  readonly #root: Dir;
+  readonly #objects: ObjectReader;
+  readonly #refusals = new Map<RelPath, Refusal>();
+  readonly #touched = new Set<RelPath>();
+
+  constructor(root: Dir, objects: ObjectReader) {
+    this.#root = root;
+    this.#objects = objects;
+  }
+
+  attempt(step: PlannedStep, action: Action): void {
+    if (this.#refusals.has(step.path)) return;
+    try {
+      if (step.path === ROOT_PATH) this.#attemptRoot(step);
+      else this.#attemptInside(step, action);
+    } catch (error) {
+      this.#refusals.set(step.path, contentRefusal(error) ?? toRefusal(error));
+    }
+  }
+
+  #attemptInside(step: PlannedStep, action: Action): void {
+    const place = observe(this.#root, step.path);
+    if (place.found === 'blocked') {
+      const code = place.why === 'link' ? 'parent-is-link' : 'parent-changed';
+      throw new Refusal(code, 'the directory that should hold it is not there');
+    }
+    try {
+      action(place, step, this.#objects);
+      this.#touched.add(splitPath(step.path)?.parent ?? ROOT_PATH);
+    } finally {
+      place.parent.close();
+    }
+  }
+
+  #attemptRoot({ expected, wanted }: PlannedStep): void {
+    if (expected === undefined || wanted === undefined) return;
+    if (!isRootInState(this.#root, expected))
+      throw new Refusal('changed-during', 'the root was changed meanwhile');
+    changeDirMetadata(this.#root, wanted.state);
+  }
+
+  /** Makes all changes of names durable, each directory once. One that is gone again needs nothing. */
+  end(): void {
+    for (const path of this.#touched) {
+      if (path === ROOT_PATH) syncDir(this.#root);
+      else this.#syncInside(path);
+    }
+  }
+
+  #syncInside(path: RelPath): void {
+    const place = observe(this.#root, path);
+    if (place.found === 'blocked') return;
+    try {
+      if (place.found === 'absent') return;
+      const dir = place.parent.openDir(place.name);
+      syncDir(dir);
+      dir.close();
+    } finally {
+      place.parent.close();
+    }
+  }
+
+  resultOf(step: PlannedStep): StepResult {
+    const { path } = step;
+    if (step.verdict !== 'apply') return plannedResult(step);
+    const refusal = this.#refusals.get(path);
+    if (refusal !== undefined) return { path, result: 'refused', code: refusal.code, detail: refusal.detail };
+    return { path, result: step.action === 'remove' ? 'removed' : 'restored' };
+  }
+}
+
+/** The result of a step that the plan leaves alone. */
+export function plannedResult({ path, verdict, code, detail }: PlannedStep): StepResult {
+  if (verdict === 'already') return { path, result: 'already-right' };
+  return { path, result: 'refused', ...(code && { code }), ...(detail && { detail }) };
+}
+
+function contentRefusal(error: unknown): Refusal | undefined {
+  if (!(error instanceof AgentdiffError)) return undefined;
+  if (error.code === 'OBJECT_MISSING')
+    return new Refusal('content-missing', 'its content is not in the store any more');
+  if (error.code === 'OBJECT_DAMAGED' || error.code === 'STORE_DAMAGED')
+    return new Refusal('content-damaged', 'its content in the store is damaged');
+  return undefined;
+}
+
+function partition<T>(items: readonly T[], test: (item: T) => boolean): [T[], T[]] {
+  return [items.filter(test), items.filter((item) => !test(item))];
+}

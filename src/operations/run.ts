@@ -1,0 +1,248 @@
+import type { CapsuleDocument, ChangeTotals, ExitDocument } from '../capsule/index.ts';
+import { toTimeDocument } from '../capsule/write.ts';
+import {
+  AgentdiffError,
+  type ByteString,
+  escapeText,
+  exitStatusOf,
+  RUN_EXIT,
+  type RunId,
+} from '../core/index.ts';
+import { hasTerminal } from '../fs/index.ts';
+import {
+  builtInPolicy,
+  type CaptureFlag,
+  decideLaunch,
+  type Decision,
+  type Ending,
+  isLaunchPermit,
+  type LaunchDecision,
+  type LaunchPermit,
+  outcomeOf,
+  type Policy,
+  worstOf,
+} from '../policy/index.ts';
+import type { Lowering } from '../snapshot/index.ts';
+import { workspaceId } from '../store/index.ts';
+import { type ChildResult, launch, type Supervision } from '../supervisor/index.ts';
+import type { Context, Place } from './workspace/context.ts';
+import { refusePolicyFile } from './workspace/policy-file.ts';
+import { launchProblem } from './workspace/program.ts';
+import { checkRoot, findRoot, type Root } from './workspace/root.ts';
+import { RUN_ID_VARIABLE, type Sealed, Session } from './workspace/session.ts';
+import { type ChangeSummary, Summarizer } from './workspace/summary.ts';
+
+export interface RunRequest {
+  readonly argv: readonly [command: string, ...rest: string[]];
+  readonly place: Place;
+  readonly capture: readonly CaptureFlag[];
+  readonly task?: string;
+  /** From which decision about a change on a successful child still gives status 3. */
+  readonly failOn: 'never' | 'review' | 'deny';
+}
+
+/** Said before the child starts. */
+export type RunNotice =
+  /** Content is not kept in these places, so changes there cannot be taken back. */
+  | { readonly kind: 'not-kept'; readonly lowered: readonly Lowering[] }
+  /** The store lies in the workspace, within the child's reach. */
+  | { readonly kind: 'store-inside'; readonly store: ByteString };
+
+export interface RunReport {
+  readonly runId: RunId;
+  readonly root: ByteString;
+  /** Absent when the run could not be sealed; `sealError` says why. */
+  readonly sealed?: Sealed;
+  readonly sealError?: AgentdiffError;
+  readonly exit: ExitDocument;
+  readonly summary: ChangeSummary;
+  /** Why the child was not started: COMMAND_NOT_FOUND, COMMAND_NOT_EXECUTABLE, COMMAND_BLOCKED, LAUNCH_FAILED. */
+  readonly launchProblem?: AgentdiffError;
+  /** The status that `run` ends with. */
+  readonly exitStatus: number;
+}
+
+/**
+ * Observes the workspace, launches the command under the policy, observes again, and seals what happened.
+ * @throws what goes wrong before the child starts; afterwards failures are in the report, beside the child's own status
+ */
+export async function run(
+  context: Context,
+  request: RunRequest,
+  onNotice: (notice: RunNotice) => void,
+): Promise<RunReport> {
+  const { place, argv, task } = request;
+  const root = findRoot(context, place);
+  const position = checkRoot(root, context, place);
+  refusePolicyFile(root);
+  const policy = builtInPolicy(request.capture);
+  const session = Session.open(context, place, root, position, {
+    kind: 'run',
+    argv,
+    policy,
+    ...(task && { task }),
+  });
+  try {
+    const before = session.snapshotBefore();
+    if (position === 'inside') onNotice({ kind: 'store-inside', store: place.store });
+    if (before.lowered.length > 0) onNotice({ kind: 'not-kept', lowered: before.lowered });
+    return await observeChild(context, request, root, policy, session);
+  } finally {
+    session.close();
+    root.dir.close();
+  }
+}
+
+async function observeChild(
+  context: Context,
+  request: RunRequest,
+  root: Root,
+  policy: Policy,
+  session: Session,
+): Promise<RunReport> {
+  const decision = decideLaunch(policy, {
+    argv: request.argv,
+    cwd: context.cwd,
+    workspaceId: workspaceId(root.path, root.stat),
+  });
+  session.event({ type: 'launch-decided', decision: decision.decision, rule: decision.rule });
+  const supervision = decision.permit && superviseChild(context, session, decision.permit);
+  try {
+    const child = await supervision?.ended;
+    return finish(context, request, root, session, decision, child);
+  } finally {
+    supervision?.release();
+  }
+}
+
+function superviseChild(context: Context, session: Session, permit: LaunchPermit): Supervision {
+  return launch(permit, {
+    isPermit: isLaunchPermit,
+    env: { ...context.environment, [RUN_ID_VARIABLE]: session.runId },
+    terminal: hasTerminal(),
+    now: context.monotonic,
+    onEvent: (event) => {
+      context.log.debug(event, 'supervisor');
+      session.event(event);
+    },
+  });
+}
+
+/** From here on the child's own status counts most, whatever becomes of the capsule. */
+function finish(
+  context: Context,
+  request: RunRequest,
+  root: Root,
+  session: Session,
+  decision: LaunchDecision,
+  child: ChildResult | undefined,
+): RunReport {
+  const exit = toExitDocument(child);
+  const problem = problemOf(context, request, decision, child);
+  const summarizer = new Summarizer();
+  const report = { runId: session.runId, root: root.path, exit, ...(problem && { launchProblem: problem }) };
+  try {
+    session.snapshotAfter();
+    const sealed = session.seal(
+      {
+        exit,
+        launch: { decision: decision.decision, rule: decision.rule },
+        child: childTimes(context, child),
+        outcome: (totals) => outcomeOf(worstDecision(totals), toEnding(child), receivedNumbers(child)),
+      },
+      (change) => summarizer.add(change),
+    );
+    const exitStatus = exitStatusOfRun(exit, problem, sealed.capsule, request.failOn);
+    return { ...report, sealed, summary: summarizer.summary(), exitStatus };
+  } catch (error) {
+    const sealError = toSealError(error);
+    context.log.warn({ err: error }, 'the run could not be sealed');
+    return {
+      ...report,
+      sealError,
+      summary: summarizer.summary(),
+      exitStatus: statusOfChild(exit, problem) || RUN_EXIT.failed,
+    };
+  }
+}
+
+function problemOf(
+  context: Context,
+  { argv }: RunRequest,
+  decision: LaunchDecision,
+  child: ChildResult | undefined,
+): AgentdiffError | undefined {
+  const [program] = argv;
+  if (child === undefined) {
+    return new AgentdiffError(
+      'COMMAND_BLOCKED',
+      `${escapeText(program)}: not started, denied by rule ${decision.rule}`,
+    );
+  }
+  if (child.end.kind !== 'not-started') return undefined;
+  return launchProblem(program, child.end.errno, context.environment['PATH'], context.cwd);
+}
+
+function toExitDocument(child: ChildResult | undefined): ExitDocument {
+  if (child === undefined) return { started: false };
+  const { end } = child;
+  if (end.kind === 'not-started') return { started: false, errno: end.errno };
+  if (end.kind === 'exited') return { started: true, code: end.code };
+  return { started: true, signal: end.signal, signalNumber: end.number };
+}
+
+function toEnding(child: ChildResult | undefined): Ending {
+  return child?.end ?? { kind: 'blocked' };
+}
+
+function receivedNumbers(child: ChildResult | undefined): number[] {
+  return child?.received.map(({ number }) => number) ?? [];
+}
+
+function worstDecision({ decisions }: ChangeTotals): Decision {
+  return worstOf((['allow', 'review', 'deny'] as const).filter((decision) => decisions[decision] > 0));
+}
+
+function childTimes(
+  context: Context,
+  child: ChildResult | undefined,
+): Pick<CapsuleDocument['times'], 'childStartedAt' | 'childEndedAt' | 'childDurationMs'> {
+  if (child === undefined || child.end.kind === 'not-started') return {};
+  // The monotonic readings placed on the wall clock of this moment: they keep their true distance if the clock was set meanwhile.
+  const wall = (ns: bigint): string =>
+    toTimeDocument(context.now() - Number((context.monotonic() - ns) / 1_000_000n));
+  return {
+    childStartedAt: wall(child.startedAtNs),
+    childEndedAt: wall(child.endedAtNs),
+    childDurationMs: Number((child.endedAtNs - child.startedAtNs) / 1_000_000n),
+  };
+}
+
+function statusOfChild(exit: ExitDocument, problem: AgentdiffError | undefined): number {
+  if (problem !== undefined) return exitStatusOf(problem.code, 'run');
+  return exit.signalNumber === undefined ? (exit.code ?? 0) : 128 + exit.signalNumber;
+}
+
+function exitStatusOfRun(
+  exit: ExitDocument,
+  problem: AgentdiffError | undefined,
+  { outcome }: CapsuleDocument,
+  failOn: RunRequest['failOn'],
+): number {
+  const status = statusOfChild(exit, problem);
+  if (status !== 0) return status;
+  const fails = (failOn !== 'never' && outcome === 'denied') || (failOn === 'review' && outcome === 'review');
+  return fails ? RUN_EXIT.outcome : 0;
+}
+
+function toSealError(error: unknown): AgentdiffError {
+  if (error instanceof AgentdiffError) return error;
+  return new AgentdiffError(
+    'SEAL_FAILED',
+    `the run could not be sealed: ${error instanceof Error ? error.message : String(error)}`,
+    {
+      hint: 'its before-snapshot is in the store; `agentdiff list` shows it as unsealed',
+      cause: error,
+    },
+  );
+}

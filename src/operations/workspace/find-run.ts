@@ -1,0 +1,60 @@
+import { AgentdiffError, escapeText, isRunId, type RunId } from '../../core/index.ts';
+import type { WorkspaceStore } from '../../store/index.ts';
+
+/** A run of this workspace and whether its capsule is sealed. */
+export interface FoundRun {
+  readonly runId: RunId;
+  readonly sealed: boolean;
+}
+
+/**
+ * Resolves what a user types for a run: a run id, a unique prefix of one, or `last` (the newest sealed capsule of any kind).
+ * @throws RUN_UNKNOWN, RUN_AMBIGUOUS
+ */
+export function findRun(store: WorkspaceStore, ref: string): FoundRun {
+  const sealed = store.sealed();
+  if (ref === 'last') {
+    const newest = sealed.at(-1);
+    if (newest === undefined)
+      throw new AgentdiffError('RUN_UNKNOWN', 'this workspace has no sealed run yet', { hint: LIST_HINT });
+    return { runId: newest, sealed: true };
+  }
+  const pending = store.pending();
+  const matches = [...sealed, ...pending].filter(
+    (id) => id === ref || (!isRunId(ref) && ref !== '' && id.startsWith(ref)),
+  );
+  const [match] = matches;
+  if (match === undefined) {
+    throw new AgentdiffError('RUN_UNKNOWN', `no run of this workspace is called ${escapeText(ref)}`, {
+      hint: LIST_HINT,
+      data: { ref },
+    });
+  }
+  if (matches.length > 1) {
+    throw new AgentdiffError(
+      'RUN_AMBIGUOUS',
+      `${escapeText(ref)} is the beginning of ${matches.length} run ids`,
+      {
+        hint: `give more of the id: ${matches.slice(-3).join(', ')}`,
+        data: { ref, matches },
+      },
+    );
+  }
+  return { runId: match, sealed: sealed.includes(match) };
+}
+
+/** As {@link findRun}, for what needs a whole capsule. @throws RUN_UNSEALED also */
+export function findSealedRun(store: WorkspaceStore, ref: string): RunId {
+  const { runId, sealed } = findRun(store, ref);
+  if (sealed) return runId;
+  throw new AgentdiffError(
+    'RUN_UNSEALED',
+    `run ${runId} has no sealed capsule: it is still active, or it was interrupted`,
+    {
+      hint: 'its before-snapshot is in the store, its result is not known; `agentdiff list` shows the state of each run',
+      data: { runId },
+    },
+  );
+}
+
+const LIST_HINT = '`agentdiff list` shows the runs of this workspace; --root and --store choose another one';
