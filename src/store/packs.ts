@@ -33,14 +33,16 @@ export class Packs {
       const pack = packs[i];
       const span = pack?.index.find(digest);
       if (pack === undefined || span === undefined) continue;
-      // The next object is mostly in the same pack.
-      if (i > 0) packs.unshift(...packs.splice(i, 1));
+      this.#moveFirst(i);
       yield { name: pack.name, ...span, open: () => this.#open(pack) };
     }
   }
 
   has(digest: Digest): boolean {
-    return !this.places(digest).next().done;
+    const packs = this.#loaded();
+    const found = packs.findIndex((pack) => pack.index.find(digest) !== undefined);
+    this.#moveFirst(found);
+    return found !== -1;
   }
 
   /** Looks for packs that were finished since the last look. */
@@ -69,6 +71,11 @@ export class Packs {
   close(): void {
     this.#dir?.close();
     this.#dir = undefined;
+  }
+
+  /** The next object is mostly in the same pack. */
+  #moveFirst(index: number): void {
+    if (index > 0) this.#packs?.unshift(...this.#packs.splice(index, 1));
   }
 
   #loaded(): Pack[] {

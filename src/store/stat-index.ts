@@ -10,7 +10,7 @@ import {
 } from '../core/index.ts';
 import type { Stat } from '../fs/index.ts';
 
-/** What was known of one entry when the index was written. */
+/** What was known of one entry when the index was written. Its values may be accessors: copy them one by one, not by spreading. */
 export interface IndexRecord {
   /** `dev:ino:size:mtimeNs:ctimeNs`, see {@link statIdentity}. */
   readonly identity: string;
@@ -21,7 +21,7 @@ export interface IndexRecord {
   /** `dev:ino` */
   readonly inode: string;
   /** Of the content, when it was hashed. */
-  readonly digest?: Digest;
+  readonly digest?: Digest | undefined;
   /** The object was put into the store. */
   readonly kept: boolean;
 }
@@ -53,7 +53,6 @@ const MAGIC = 'agentdiff-index 1';
 /** `sha256 <64 hex>\n` */
 const TRAILER_LENGTH = 72;
 const NUL = 0;
-const BLANK = 0x20;
 /** Values before the path: identity, mode, nlink, digest, kept. */
 const VALUES = 5;
 
@@ -113,55 +112,105 @@ export class StatIndex {
   /** The record that starts at `offset`, when it is the one of `path`; the cursor goes behind it. */
   #recordAt(offset: number, path: RelPath): IndexRecord | undefined {
     if (offset >= this.#end) return undefined;
-    const { pathStart, end } = this.#span(offset);
-    if (this.#pathAt(pathStart, end) !== path) return undefined;
-    this.#cursor = end + 1;
-    return decodeValues(this.#bytes.toString('latin1', offset, pathStart - 1));
+    const line = this.#lineAt(offset);
+    if (line.path !== path) return undefined;
+    this.#cursor = line.end + 1;
+    return new StoredRecord(line.values);
   }
 
   #allOffsets(): Map<string, number> {
     const offsets = new Map<string, number>();
     for (let offset = this.#start; offset < this.#end; ) {
-      const { pathStart, end } = this.#span(offset);
-      offsets.set(this.#pathAt(pathStart, end), offset);
-      offset = end + 1;
+      const line = this.#lineAt(offset);
+      offsets.set(line.path, offset);
+      offset = line.end + 1;
     }
     return offsets;
   }
 
-  #span(offset: number): { pathStart: number; end: number } {
-    const bytes = this.#bytes;
-    let pathStart = offset;
-    for (let blanks = 0; blanks < VALUES && pathStart < this.#end; pathStart++)
-      if (bytes[pathStart] === BLANK) blanks++;
-    const end = bytes.indexOf(NUL, pathStart);
-    return { pathStart, end: end === -1 ? this.#end : end };
-  }
-
-  #pathAt(start: number, end: number): ByteString {
-    return fromBytes(this.#bytes.subarray(start, end));
+  #lineAt(offset: number): Line {
+    const nul = this.#bytes.indexOf(NUL, offset);
+    const end = nul === -1 ? this.#end : nul;
+    const text = this.#bytes.toString('utf8', offset, end);
+    const length = valuesLength(text);
+    const values = text.slice(0, length);
+    // The values are ASCII, so their length is the same in bytes. Bytes that are not UTF-8 were replaced and are read again as they are.
+    const path = text.includes(REPLACEMENT)
+      ? fromBytes(this.#bytes.subarray(offset + length + 1, end))
+      : text.slice(length + 1);
+    return { values, path, end };
   }
 }
 
-function decodeValues(text: string): IndexRecord | undefined {
-  const [identity, mode, nlink, digest, kept] = text.split(' ');
-  const [dev, ino, , mtimeNs] = identity?.split(':') ?? [];
-  if (identity === undefined || mtimeNs === undefined || digest === undefined) return undefined;
-  return {
-    identity,
-    mode: Number.parseInt(mode ?? '', 8),
-    nlink: Number(nlink),
-    mtimeNs: BigInt(mtimeNs),
-    inode: `${dev}:${ino}`,
-    ...(isDigest(digest) ? { digest } : {}),
-    kept: kept === 'k',
-  };
+interface Line {
+  readonly values: string;
+  readonly path: ByteString;
+  /** Offset of the NUL. */
+  readonly end: number;
 }
+
+const REPLACEMENT = '\ufffd';
+
+/** Length of the values without the blank before the path. */
+function valuesLength(text: string): number {
+  let at = -1;
+  for (let count = 0; count < VALUES; count++) at = text.indexOf(' ', at + 1);
+  return at;
+}
+
+/** A record as it stands in the index: a scan asks for little of it, so each value is parsed when it is asked for. */
+class StoredRecord implements IndexRecord {
+  readonly #values: string;
+
+  /** @param values all values of one line; the index is whole, so they are as they were written */
+  constructor(values: string) {
+    this.#values = values;
+  }
+
+  get identity(): string {
+    return this.#value(0);
+  }
+
+  get mode(): number {
+    return Number.parseInt(this.#value(1), 8);
+  }
+
+  get nlink(): number {
+    return Number(this.#value(2));
+  }
+
+  get mtimeNs(): bigint {
+    return BigInt(this.identity.split(':')[3] ?? 0);
+  }
+
+  get inode(): string {
+    return this.identity.split(':', 2).join(':');
+  }
+
+  get digest(): Digest | undefined {
+    const digest = this.#value(3);
+    return digest === NO_DIGEST ? undefined : (digest as Digest);
+  }
+
+  get kept(): boolean {
+    return this.#values.endsWith(KEPT);
+  }
+
+  #value(index: number): string {
+    let start = 0;
+    for (let skipped = 0; skipped < index; skipped++) start = this.#values.indexOf(' ', start) + 1;
+    return this.#values.slice(start, this.#values.indexOf(' ', start));
+  }
+}
+
+const KEPT = 'k';
+const NOT_KEPT = '-';
+const NO_DIGEST = '-';
 
 /** One record, NUL included: values first, so that the path may hold anything but NUL. */
 export function encodeRecord(path: RelPath, record: IndexRecord): string | Buffer {
   const { identity, mode, nlink, digest, kept } = record;
-  const values = `${identity} ${mode.toString(8)} ${nlink} ${digest ?? '-'} ${kept ? 'k' : '-'} `;
+  const values = `${identity} ${mode.toString(8)} ${nlink} ${digest ?? NO_DIGEST} ${kept ? KEPT : NOT_KEPT} `;
   return isMarked(path)
     ? Buffer.concat([Buffer.from(values), toBytes(path), Buffer.of(NUL)])
     : `${values}${path}\0`;
