@@ -1,7 +1,10 @@
+import { isatty } from 'node:tty';
 import { AgentdiffError, EXIT, parseRelPath } from '../../core/index.ts';
 import { applyRecover, planRecover, type RecoverPlan } from '../../operations/recover.ts';
 import { askYes, canAsk } from '../ask.ts';
 import type { RecoverOptions } from '../options.ts';
+import type { Output } from '../output.ts';
+import { renderError } from '../render/error.ts';
 import {
   planDocument,
   renderPlan,
@@ -20,20 +23,26 @@ export async function recoverCommand(
 ): Promise<number> {
   const { context, place, output, json } = session;
   const paths = [...operands, ...(options.path ?? [])].map(parseRelPath);
-  const plan = planRecover(context, place, ref, paths);
+  const request = { place, ref, paths };
+  const plan = planRecover(context, request);
   if (options.dryRun === true) {
     await output.print(json ? renderPlanJson(plan) : renderPlan(plan, output.outStyle));
     return EXIT.done;
   }
-  if (!json) await output.print(renderPlan(plan, output.outStyle));
-  if (plan.counts.apply === 0) {
-    if (json) await output.print(renderPlanJson(plan));
-    return plan.counts.refused > 0 ? EXIT.partly : EXIT.done;
-  }
-  if (options.yes !== true) await approve(plan, json);
-  const report = applyRecover(context, place, plan);
+  if (!json) await showPlan(plan, output);
+  if (options.yes !== true && plan.counts.apply > 0) await approve(plan, json);
+  const report = applyRecover(context, request, plan);
   await output.print(json ? renderRecoverJson(report) : renderRecover(report, output.outStyle));
+  if (report.sealError !== undefined && !json) {
+    output.tell(renderError(report.sealError, output.errStyle, options.debug === true));
+  }
   return report.exitStatus;
+}
+
+/** Who is asked must have seen the plan, also when stdout goes elsewhere. */
+async function showPlan(plan: RecoverPlan, output: Output): Promise<void> {
+  if (canAsk() && !isatty(1)) output.tell(renderPlan(plan, output.errStyle));
+  else await output.print(renderPlan(plan, output.outStyle));
 }
 
 /** @throws NOT_APPROVED */

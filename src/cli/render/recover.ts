@@ -1,7 +1,8 @@
 import type { RecoverPlan, RecoverReport } from '../../operations/recover.ts';
-import { jsonBytes, jsonLine, withJsonPath } from './json.ts';
+import { errorDocument } from './error.ts';
+import { jsonLine, withJsonPath } from './json.ts';
 import type { Style } from './style.ts';
-import { escapeControls, lines, showNumber, showPath, showPlace } from './words.ts';
+import { escapeControls, lines, showNumber, showPath } from './words.ts';
 
 type Step = RecoverPlan['steps'][number];
 type Result = RecoverReport['results'][number];
@@ -18,7 +19,7 @@ export function renderPlan(plan: RecoverPlan, style: Style): string {
   const by = (verdict: Step['verdict'], action?: Step['action']): readonly Step[] =>
     plan.steps.filter((step) => step.verdict === verdict && (action === undefined || step.action === action));
   return lines([
-    `plan to take back run ${plan.runId} in ${showPlace(plan.root)}`,
+    `plan to take back run ${plan.runId}`,
     ...ACTIONS.flatMap(([action, word]) => group(word, by('apply', action), style.strong)),
     ...group('already right', by('already'), style.dim),
     ...group('refused', by('refused'), style.warn),
@@ -39,22 +40,29 @@ function why({ code, detail }: { readonly code?: string; readonly detail?: strin
   return detail === undefined ? `  ${code}` : `  ${code}: ${escapeControls(detail)}`;
 }
 
-/** What became of each path, those that are as wished first. */
+/** What became of each path, those that are left alone last. */
 export function renderRecover(report: RecoverReport, style: Style): string {
-  const { restored, removed, already, refused } = report.counts;
-  const done = report.results.filter(({ result }) => result !== 'refused');
-  const left = report.results.filter(({ result }) => result === 'refused');
+  const { restored, removed, refused, 'already-right': already } = report.counts;
+  const isLeft = ({ result }: Result): boolean => result === 'refused';
+  const who = report.runId === undefined ? 'nothing to do' : `run ${report.runId}`;
+  const counts = [
+    `${restored} restored`,
+    `${removed} removed`,
+    `${already} already right`,
+    `${refused} refused`,
+  ];
   return lines([
-    ...done.map((item) => `${style.good(item.result.padEnd(13))} ${outcomeOf(item)}`),
-    ...left.map((item) => `${style.warn(item.result.padEnd(13))} ${outcomeOf(item)}`),
-    `agentdiff: run ${report.runId} took back run ${report.recovers}: ${showNumber(restored)} restored, ` +
-      `${showNumber(removed)} removed, ${showNumber(already)} already right, ${showNumber(refused)} refused`,
+    ...report.results
+      .filter((item) => !isLeft(item))
+      .map((item) => `${style.good(item.result.padEnd(13))} ${outcomeOf(item)}`),
+    ...report.results
+      .filter(isLeft)
+      .map((item) => `${style.warn(item.result.padEnd(13))} ${outcomeOf(item)}`),
+    `${style.strong('agentdiff:')} ${who}  recovers ${report.recovers}  ${counts.join(', ')}`,
     ...(refused > 0
-      ? ['  refused paths were left exactly as they are; docs/exit-codes.md says what each code means']
+      ? ['  refused paths were left as they are; docs/exit-codes.md says what each code means']
       : []),
-    ...(restored + removed > 0
-      ? [`  this can itself be taken back, path by path: agentdiff recover ${report.runId}`]
-      : []),
+    ...(report.sealed === undefined ? [] : [`  next: agentdiff show ${report.sealed.capsule.runId}`]),
   ]);
 }
 
@@ -65,10 +73,10 @@ function outcomeOf(item: Result): string {
 
 /** The plan as plain values, for `--json` and for the data of NOT_APPROVED. */
 export function planDocument(plan: RecoverPlan): object {
-  const { runId, root, digest, counts } = plan;
+  const { runId, digest, counts } = plan;
   // What was expected and wanted is in the capsule; states hold times that JSON has no numbers for.
   const steps = plan.steps.map(({ expected: _expected, wanted: _wanted, ...step }) => withJsonPath(step));
-  return { runId, root: jsonBytes(root), digest, counts, steps };
+  return { runId, digest, counts, steps };
 }
 
 export function renderPlanJson(plan: RecoverPlan): string {
@@ -76,5 +84,7 @@ export function renderPlanJson(plan: RecoverPlan): string {
 }
 
 export function renderRecoverJson(report: RecoverReport): string {
-  return jsonLine({ ...report, results: report.results.map(withJsonPath) });
+  const { sealError, ...rest } = report;
+  const problem = sealError === undefined ? {} : errorDocument(sealError);
+  return jsonLine({ ...rest, results: report.results.map(withJsonPath), ...problem });
 }

@@ -1,22 +1,12 @@
 import type { CapsuleDocument, ChangeRecord, Reversibility } from '../../capsule/index.ts';
 import { escapeText } from '../../core/index.ts';
 import type { ShowReport } from '../../operations/show.ts';
-import { jsonLine, withJsonPath } from './json.ts';
+import { jsonBytes, jsonLine, withJsonPath } from './json.ts';
 import { reversibilityLines, ROOT_RULES } from './run.ts';
 import { changeWord, showStates } from './state.ts';
 import type { Style } from './style.ts';
 import { NOT_AUTHENTIC } from './verify.ts';
-import {
-  count,
-  escapeControls,
-  lines,
-  showArgv,
-  showBytes,
-  showDuration,
-  showExit,
-  showNumber,
-  showPath,
-} from './words.ts';
+import { count, lines, showArgv, showBytes, showDuration, showExit, showNumber, showPath } from './words.ts';
 
 /** Everything that a person may want of one run; the JSON form has the rest. */
 export function renderShow(report: ShowReport, words: Reversibility, style: Style): string {
@@ -24,7 +14,7 @@ export function renderShow(report: ShowReport, words: Reversibility, style: Styl
   return lines([
     `${style.strong(`${capsule.kind} ${report.runId}`)}  ${capsule.outcome}  ${showExit(capsule.exit)}  ${showDuration(capsule.times.durationMs)}`,
     ...problems.map((problem) =>
-      style.bad(`  NOT INTACT  ${escapeControls(`${problem.member}: ${problem.problem}`)}`),
+      style.bad(`  NOT INTACT  ${escapeText(problem.member)}: ${problem.problem}`),
     ),
     ...facts(capsule).map(([name, value]) => `  ${name.padEnd(10)} ${value}`),
     `  digest     ${digest}`,
@@ -104,7 +94,8 @@ function changeLine(change: ChangeRecord, style: Style): string {
 
 export function renderShowJson(report: ShowReport, words: Reversibility): string {
   const changes = report.changes.map(changeDocument);
-  return jsonLine({ ...report, changes, reversibility: words, note: NOT_AUTHENTIC });
+  const problems = report.problems.map(({ member, problem }) => ({ member: jsonBytes(member), problem }));
+  return jsonLine({ ...report, problems, changes, reversibility: words, note: NOT_AUTHENTIC });
 }
 
 /** Nanoseconds are texts, for they do not fit into a JSON number. */

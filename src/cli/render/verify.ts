@@ -27,8 +27,8 @@ export function verdictLines(capsule: CapsuleVerdict, style: Style): string[] {
     ...claims.flatMap(({ findings }, i) => [
       `  ${rows[i] ?? ''}`,
       ...findings.map(({ code, where, what }) => {
-        const place = where === undefined ? '' : `${escapeControls(where)}: `;
-        return `    ${style.bad(escapeControls(code))}  ${place}${escapeControls(what)}`;
+        const place = where === undefined ? '' : `${escapeText(where)}: `;
+        return `    ${style.bad(escapeText(code))}  ${place}${escapeControls(what)}`;
       }),
     ]),
   ];
@@ -38,6 +38,12 @@ export function renderVerifyJson(verdicts: readonly CapsuleVerdict[]): string {
   return jsonLine({ capsules: verdicts.map(verdictDocument), note: NOT_AUTHENTIC });
 }
 
-export function verdictDocument({ location, ...rest }: CapsuleVerdict): object {
-  return { ...rest, location: jsonBytes(location) };
+export function verdictDocument({ location, claims, ...rest }: CapsuleVerdict): object {
+  const findings = (all: CapsuleVerdict['claims'][number]['findings']): object[] =>
+    all.map(({ where, ...finding }) => ({
+      ...finding,
+      ...(where === undefined ? {} : { where: jsonBytes(where) }),
+    }));
+  const documents = claims.map((claim) => ({ ...claim, findings: findings(claim.findings) }));
+  return { ...rest, location: jsonBytes(location), claims: documents };
 }
