@@ -26,7 +26,7 @@ export interface DocumentProblem {
 /** What is compared: a reader's methods, which throw for a document that is not valid by itself. */
 export interface Documents {
   document(): CapsuleDocument;
-  policy(): unknown;
+  policy(): object;
   changes(): Iterable<ChangeRecord>;
   events(): Iterable<EventDocument>;
 }

@@ -59,16 +59,30 @@ export function fromChangeDocument(document: ChangeDocument): ChangeRecord {
 
 /**
  * The path of an entry, in its only form: `fromJsonPath`, and also no text that has two in-memory forms (a leading NUL, lone surrogates).
- * @throws PATH_INVALID
+ * @throws PATH_INVALID, naming the entry as it stands in the document
  */
 export function pathOfDocument(json: JsonPath): RelPath {
-  const path = fromJsonPath(json);
-  const back = toJsonPath(path);
-  if (back.path === json.path && back.pathBytes === json.pathBytes && fromBytes(toBytes(path)) === path)
-    return path;
-  throw new AgentdiffError('PATH_INVALID', `not the only form of a path: ${JSON.stringify(json.path)}`, {
-    data: { path: json.path },
-  });
+  const path = tryPath(json);
+  if (path !== undefined) return path;
+  throw new AgentdiffError(
+    'PATH_INVALID',
+    `not a plain relative path in its only form: ${JSON.stringify(json.path)}`,
+    {
+      data: { path: json.path },
+    },
+  );
+}
+
+function tryPath(json: JsonPath): RelPath | undefined {
+  try {
+    const path = fromJsonPath(json);
+    const back = toJsonPath(path);
+    const isOnlyForm = back.path === json.path && back.pathBytes === json.pathBytes;
+    return isOnlyForm && fromBytes(toBytes(path)) === path ? path : undefined;
+  } catch (error) {
+    if (error instanceof AgentdiffError) return undefined;
+    throw error;
+  }
 }
 
 function toStateDocument({ state, particulars }: Observed): StateDocument {

@@ -14,8 +14,10 @@ export { type FileProblem, type FileProblemWord } from './files.ts';
 export type { DocumentProblem, DocumentProblemWord } from './consistency.ts';
 export { CapsuleReader } from './reader.ts';
 export {
-  reversibilityOf,
+  type CoverageFacts,
   type Reversibility,
   type ReversibilityFacts,
+  reversibilityOf,
+  wordLimits,
   wordReversibility,
 } from './reversibility.ts';

@@ -31,7 +31,7 @@ import {
   type MemberName,
 } from './format.ts';
 import type { Digests } from './manifest.ts';
-import { capsuleSchema, changeSchema, eventSchema, parseWith } from './schema.ts';
+import { capsuleSchema, changeSchema, eventSchema, parseWith, policySchema } from './schema.ts';
 import { checkDocuments, checkPaths, type DocumentProblem } from './consistency.ts';
 
 /**
@@ -83,9 +83,9 @@ export class CapsuleReader {
     return document;
   }
 
-  /** The resolved policy: any JSON value, its schema belongs to `policy`. */
-  policy(): unknown {
-    return this.#readDocument('policy.json');
+  /** The resolved policy: an object, whose schema belongs to `policy`. */
+  policy(): object {
+    return parseWith(policySchema, this.#readDocument('policy.json'), 'policy.json');
   }
 
   /** In the order of a walk, each held to the rules of the list. Only when the generator ended is it known that the file was intact. */

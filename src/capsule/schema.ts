@@ -211,6 +211,11 @@ export const capsuleSchema = z.strictObject({
   previous: z.strictObject({ runId, digest }).exactOptional(),
 });
 
+/** Only that it is an object: what stands in it is the policy module's to judge. */
+export const policySchema = z.custom<object>(
+  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+);
+
 /**
  * Judges a parsed document by its schema.
  * @throws CAPSULE_INVALID, naming the first places that are wrong, never their values
@@ -221,8 +226,14 @@ export function parseWith<T>(schema: z.ZodType<T>, value: unknown, member: Membe
   const fields = result.error.issues.slice(0, 10).map((issue) => `${issue.path.join('.')}: ${issue.code}`);
   const place = line === undefined ? member : `${member}, line ${line}`;
   throw new AgentdiffError('CAPSULE_INVALID', `${place}: not as the format says (${fields.join('; ')})`, {
-    data: { problem: 'invalid', member, ...(line !== undefined && { line }), fields },
+    data: { problem: 'invalid', member, ...(line !== undefined && { line }), ...pathOf(value), fields },
   });
+}
+
+/** The entry's own name, where it has one. */
+function pathOf(value: unknown): { path?: string } {
+  if (typeof value !== 'object' || value === null || !('path' in value)) return {};
+  return typeof value.path === 'string' ? { path: value.path } : {};
 }
 
 /** Does not compile unless the schemas describe exactly the types of `format.ts`. */

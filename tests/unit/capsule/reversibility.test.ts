@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { type ReversibilityFacts, wordLimits, wordReversibility } from '../../../src/capsule/index.ts';
+
+const ALL: ReversibilityFacts = {
+  recoverable: 7,
+  notRecoverable: [],
+  coverageComplete: true,
+  lowered: 0,
+  storeInsideWorkspace: false,
+  held: false,
+};
+
+const VARIANTS: readonly (readonly [name: string, facts: ReversibilityFacts, tier: string])[] = [
+  ['all', ALL, 'snapshot'],
+  ['one', { ...ALL, recoverable: 1 }, 'snapshot'],
+  ['no change', { ...ALL, recoverable: 0 }, 'snapshot'],
+  ['no change seen, not all looked at', { ...ALL, recoverable: 0, coverageComplete: false }, 'partial'],
+  ['some', { ...ALL, notRecoverable: [{ reason: 'not-read', count: 2 }] }, 'partial'],
+  ['all, not all looked at', { ...ALL, coverageComplete: false }, 'partial'],
+  ['none', { ...ALL, recoverable: 0, notRecoverable: [{ reason: 'content-not-kept', count: 1 }] }, 'none'],
+  ['lowered', { ...ALL, lowered: 3 }, 'snapshot'],
+  ['store within reach', { ...ALL, storeInsideWorkspace: true }, 'snapshot'],
+  ['held', { ...ALL, held: true }, 'contained'],
+];
+
+describe('the words on what can be taken back', () => {
+  it.each(VARIANTS)('%s: the tier', (_, facts, tier) => {
+    expect(wordReversibility(facts).tier).toBe(tier);
+  });
+
+  it.each(VARIANTS)('%s: never unqualified, always with its limits', (_, facts) => {
+    const { summary, limits } = wordReversibility(facts);
+    const all = [summary, ...limits].join(' ');
+    expect(all).not.toMatch(/\bundo|undone|revert|secure|safe\b|guarantee|fully|completely/i);
+    if (/can be taken back/.test(summary) && !/^None/.test(summary)) {
+      expect(summary).toContain('each while its path is still as the run left it');
+    }
+    expect(limits.some((limit) => /outside the workspace/.test(limit))).toBe(true);
+    for (const word of ['remotes', 'databases', 'services', 'networks']) expect(all).toContain(word);
+    expect(limits.every((limit) => limit.endsWith('.') && !limit.includes('\n'))).toBe(true);
+  });
+
+  it('counts what can be taken back among all', () => {
+    const { summary } = wordReversibility({
+      ...ALL,
+      recoverable: 6,
+      notRecoverable: [{ reason: 'unstable', count: 1 }],
+    });
+    expect(summary).toBe(
+      '6 of 7 recorded changes can be taken back, each while its path is still as the run left it.',
+    );
+  });
+
+  it('names every reason with its count', () => {
+    const reasons = [
+      'content-not-kept',
+      'not-read',
+      'unknown-after',
+      'unknown-before',
+      'unreadable',
+      'unstable',
+      'unsupported-kind',
+    ] as const;
+    const { limits } = wordReversibility({
+      ...ALL,
+      notRecoverable: reasons.map((reason, i) => ({ reason, count: i + 1 })),
+    });
+    expect(limits.filter((limit) => limit.includes('cannot be taken back'))).toHaveLength(reasons.length);
+    expect(new Set(limits).size).toBe(limits.length);
+  });
+
+  it('says the same limits before the command starts', () => {
+    for (const [, facts] of VARIANTS) {
+      expect(wordReversibility(facts).limits).toEqual(expect.arrayContaining(wordLimits(facts)));
+    }
+  });
+
+  it('does not claim to know how many places when the list was full', () => {
+    expect(wordLimits({ ...ALL, lowered: 1000 })[0]).toContain('1000 places or more');
+  });
+});
