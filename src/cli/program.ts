@@ -37,7 +37,7 @@ export function buildProgram(output: Output): Program {
       'after',
       '\nEverything after the first -- belongs to the command that is run.\nExit statuses and error codes: docs/exit-codes.md',
     );
-  addCommonOptions(program).addOption(jsonOption());
+  addCommonOptions(program, 'json');
   let status = 0;
   let argv: readonly string[] = [];
 
@@ -63,7 +63,8 @@ export function buildProgram(output: Output): Program {
 type Perform = <T extends CommonOptions>(command: Command, action: Action<T>) => Promise<void>;
 
 function addRun(program: Command, perform: Perform, argv: () => readonly string[]): void {
-  addCommonOptions(program.command('run'))
+  const run = program
+    .command('run')
     .summary('run a command and record what it changes')
     .description('Run a command, record what it changes in the workspace, and say what can be taken back.')
     .usage('[options] -- <command> [arguments...]')
@@ -81,19 +82,19 @@ function addRun(program: Command, perform: Perform, argv: () => readonly string[
       ).choices(['never', 'review', 'deny']),
     )
     .option('--result-file <file>', 'write the result as JSON to this file')
-    .option('--quiet', 'print no summary')
-    .action(async (operands: string[], _options, command: Command) => {
-      const words = childArgv(operands, argv());
-      await perform<RunOptions>(command, async (session, options) => {
-        const { runCommand } = await import('./commands/run.ts');
-        return await runCommand(session, words, options);
-      });
+    .option('--quiet', 'print no summary');
+  addCommonOptions(run).action(async (operands: string[], _options, command: Command) => {
+    const words = childArgv(operands, argv());
+    await perform<RunOptions>(command, async (session, options) => {
+      const { runCommand } = await import('./commands/run.ts');
+      return await runCommand(session, words, options);
     });
+  });
 }
 
 function addRecover(program: Command, perform: Perform): void {
-  addCommonOptions(program.command('recover'))
-    .addOption(jsonOption())
+  const recover = program
+    .command('recover')
     .summary('take back what a run changed')
     .description('Take back what a run changed, path by path, where the path is still as the run left it.')
     .argument(
@@ -107,13 +108,15 @@ function addRecover(program: Command, perform: Perform): void {
       collect,
     )
     .option('--dry-run', 'show the plan and change nothing')
-    .option('--yes', 'apply the plan without asking')
-    .action(async (run: string | undefined, paths: string[], _options, command: Command) => {
+    .option('--yes', 'apply the plan without asking');
+  addCommonOptions(recover, 'json').action(
+    async (run: string | undefined, paths: string[], _options, command: Command) => {
       await perform<RecoverOptions>(command, async (session, options) => {
         const { recoverCommand } = await import('./commands/recover.ts');
         return await recoverCommand(session, run, paths, options);
       });
-    });
+    },
+  );
 }
 
 /** The commands that change nothing. */
@@ -155,11 +158,14 @@ function addReading(program: Command, perform: Perform): void {
 }
 
 function reading(program: Command, name: string, description: string): Command {
-  return addCommonOptions(program.command(name)).addOption(jsonOption()).description(description);
+  return addCommonOptions(program.command(name).description(description), 'json');
 }
 
-function addCommonOptions(command: Command): Command {
+/** @param json for commands whose stdout is their own */
+function addCommonOptions(command: Command, json?: 'json'): Command {
+  if (json !== undefined) command.option('--json', 'print JSON to stdout, errors included');
   return command
+    .optionsGroup('Common options:')
     .option(
       '--root <dir>',
       'the workspace (else AGENTDIFF_ROOT, the nearest agentdiff.yaml or .git, the current directory)',
@@ -172,11 +178,8 @@ function addCommonOptions(command: Command): Command {
     .option('--debug', 'print the stack of an error')
     .option('--verbose', 'log to stderr, as JSON lines')
     .option('--log-file <file>', 'log to this file, as JSON lines')
-    .option('--no-color', 'no colours (as NO_COLOR does)');
-}
-
-function jsonOption(): Option {
-  return new Option('--json', 'print JSON to stdout, errors included');
+    .option('--no-color', 'no colours (as NO_COLOR does)')
+    .optionsGroup('Options:');
 }
 
 function collect(value: string, before: readonly string[] = []): string[] {

@@ -2,15 +2,33 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { CapsuleDocument, ChangeRecord, Reversibility } from '../../src/capsule/index.ts';
 import { renderDiffItem, renderDiffItemJson } from '../../src/cli/render/diff.ts';
-import { renderDoctor, renderDoctorJson } from '../../src/cli/render/doctor.ts';
+import {
+  renderDoctor,
+  renderDoctorJson,
+  renderExamination,
+  renderExaminationJson,
+} from '../../src/cli/render/doctor.ts';
 import { renderError, renderErrorJson } from '../../src/cli/render/error.ts';
 import { renderList, renderListJson } from '../../src/cli/render/list.ts';
-import { renderPlan, renderPlanJson, renderRecover, renderRecoverJson } from '../../src/cli/render/recover.ts';
+import {
+  renderPlan,
+  renderPlanJson,
+  renderRecover,
+  renderRecoverJson,
+} from '../../src/cli/render/recover.ts';
 import { renderNotice, renderRun, renderRunJson } from '../../src/cli/render/run.ts';
 import { renderShow, renderShowJson } from '../../src/cli/render/show.ts';
 import { PLAIN } from '../../src/cli/render/style.ts';
 import { renderVerify, renderVerifyJson } from '../../src/cli/render/verify.ts';
-import { AgentdiffError, type Digest, fromBytes, lossyText, type RelPath, type RunId, toJsonPath } from '../../src/core/index.ts';
+import {
+  AgentdiffError,
+  type Digest,
+  fromBytes,
+  lossyText,
+  type RelPath,
+  type RunId,
+  toJsonPath,
+} from '../../src/core/index.ts';
 import type { DiffItem } from '../../src/operations/diff.ts';
 import type { DoctorReport } from '../../src/operations/doctor.ts';
 import type { ListReport } from '../../src/operations/list.ts';
@@ -31,7 +49,17 @@ const FORBIDDEN =
 const foreign = fc.oneof(
   fc.string({ unit: 'binary', minLength: 1 }).map((text) => text.replaceAll('\0', '') || 'x'),
   fc.uint8Array({ minLength: 1, maxLength: 20 }).map((bytes) => fromBytes(bytes.map((byte) => byte || 1))),
-  fc.constantFrom('a\nb', 'ok\r\u001b[2K\u001b]0;title\u0007.txt', '\u202egnp.exe', 'x\u009b31m', '\u007f', '\ufeff', '\\n', '-rf', '__proto__'),
+  fc.constantFrom(
+    'a\nb',
+    'ok\r\u001b[2K\u001b]0;title\u0007.txt',
+    '\u202egnp.exe',
+    'x\u009b31m',
+    '\u007f',
+    '\ufeff',
+    '\\n',
+    '-rf',
+    '__proto__',
+  ),
 );
 
 /** Every report with `name` in each place where a tree, a child, a capsule or the system puts text. */
@@ -40,7 +68,14 @@ function reports(name: string): Map<string, string> {
   const text = lossyText(name);
   const words: Reversibility = { tier: 'partial', summary: text, limits: [text, text] };
   const capsule = capsuleWith(text);
-  const state = { kind: 'symlink', mode: 0o777, uid: 0, gid: 0, size: 3, content: { is: 'digest', digest } } as const;
+  const state = {
+    kind: 'symlink',
+    mode: 0o777,
+    uid: 0,
+    gid: 0,
+    size: 3,
+    content: { is: 'digest', digest },
+  } as const;
   const change: ChangeRecord = {
     path,
     before: { state, particulars: { mtimeNs: 1n, nlink: 1, inode: '1:2' } },
@@ -68,14 +103,39 @@ function reports(name: string): Map<string, string> {
     exitStatus: 1,
   };
   const { sealed: _, ...unsealed } = run;
-  const show: ShowReport = { runId, problems: [{ member: name, problem: 'extra' }], capsule, digest, changes: [change], events: [] };
-  const list: ListReport = { root: name, runs: [{ runId, state: 'sealed', argv: [text], task: text, exit: { started: false, errno: text } }] };
-  const step = { path, action: 'restore', kind: 'symlink', verdict: 'refused', code: 'failed', detail: text } as const;
-  const plan: RecoverPlan = { runId, digest, steps: [step, { ...step, verdict: 'apply' }], counts: { apply: 1, already: 0, refused: 1 } };
+  const show: ShowReport = {
+    runId,
+    problems: [{ member: name, problem: 'extra' }],
+    capsule,
+    digest,
+    changes: [change],
+    events: [],
+  };
+  const list: ListReport = {
+    root: name,
+    runs: [{ runId, state: 'sealed', argv: [text], task: text, exit: { started: false, errno: text } }],
+  };
+  const step = {
+    path,
+    action: 'restore',
+    kind: 'symlink',
+    verdict: 'refused',
+    code: 'failed',
+    detail: text,
+  } as const;
+  const plan: RecoverPlan = {
+    runId,
+    digest,
+    steps: [step, { ...step, verdict: 'apply' }],
+    counts: { apply: 1, already: 0, refused: 1 },
+  };
   const recover: RecoverReport = {
     runId,
     recovers: runId,
-    results: [{ path, result: 'refused', code: 'failed', detail: text }, { path, result: 'restored', note: text }],
+    results: [
+      { path, result: 'refused', code: 'failed', detail: text },
+      { path, result: 'restored', note: text },
+    ],
     counts: { restored: 1, removed: 0, 'already-right': 0, refused: 1 },
     sealError: error,
     exitStatus: 3,
@@ -85,16 +145,37 @@ function reports(name: string): Map<string, string> {
     location: name,
     verdict: 'fails',
     problem: text,
-    claims: [{ claim: 'signed', status: 'fails', detail: text, findings: [{ code: 'changed', where: name, what: text }] }],
+    claims: [
+      {
+        claim: 'signed',
+        status: 'fails',
+        detail: text,
+        findings: [{ code: 'changed', where: name, what: text }],
+      },
+    ],
   };
   const diff: DiffItem = { path, before: state, body: { is: 'symlink', before: name } };
-  const patch: DiffItem = { path, before: state, after: state, body: { is: 'text', patch: `+${text.replaceAll('\n', '\r')}` } };
-  const doctor: DoctorReport = { checks: [{ id: 'x', title: text, status: 'failed', detail: text, advice: text }] };
+  const patch: DiffItem = {
+    path,
+    before: state,
+    after: state,
+    body: { is: 'text', patch: `+${text.replaceAll('\n', '\r')}` },
+  };
+  const doctor: DoctorReport = {
+    store: name,
+    checks: [{ id: 'x', title: text, status: 'failed', detail: text, advice: text }],
+  };
   return new Map([
     ['run', renderRun(run, words, PLAIN)],
     ['run unsealed', renderRun(unsealed, undefined, PLAIN)],
     ['run.json', renderRunJson(run, words)],
-    ['notice', renderNotice({ kind: 'not-kept', lowered: [{ path, level: 'stat', rule: text, files: 1, bytes: 2 }] }, PLAIN)],
+    [
+      'notice',
+      renderNotice(
+        { kind: 'not-kept', lowered: [{ path, level: 'stat', rule: text, files: 1, bytes: 2 }] },
+        PLAIN,
+      ),
+    ],
     ['notice store', renderNotice({ kind: 'store-inside', store: name }, PLAIN)],
     ['show', renderShow(show, words, PLAIN)],
     ['show.json', renderShowJson(show, words)],
@@ -112,6 +193,8 @@ function reports(name: string): Map<string, string> {
     ['patch.json', renderDiffItemJson(patch)],
     ['doctor', renderDoctor(doctor, PLAIN)],
     ['doctor.json', renderDoctorJson(doctor)],
+    ['examination', renderExamination({ runId, capsule: verdict, plan }, PLAIN)],
+    ['examination.json', renderExaminationJson({ runId, capsule: verdict, plan })],
     ['error', renderError(error, PLAIN, false)],
     ['error.json', renderErrorJson(error, true)],
   ]);
@@ -180,7 +263,11 @@ describe('renderers', () => {
   });
 
   it('keep a summary short whatever happened', () => {
-    const longest = Math.max(...[...reports('x'.repeat(300))].filter(([kind]) => kind === 'run').map(([, text]) => text.split('\n').length));
+    const longest = Math.max(
+      ...[...reports('x'.repeat(300))]
+        .filter(([kind]) => kind === 'run')
+        .map(([, text]) => text.split('\n').length),
+    );
     expect(longest).toBeLessThanOrEqual(14);
   });
 });

@@ -12,11 +12,11 @@ import type { Session } from '../session.ts';
 export async function doctorCommand(session: Session, ref: string | undefined): Promise<number> {
   const { context, place, output, json } = session;
   if (ref === undefined) {
-    const report = examineMachine(context, place);
+    const report = await examineMachine(context, place);
     await output.print(json ? renderDoctorJson(report) : renderDoctor(report, output.outStyle));
     return report.checks.some(({ status }) => status === 'failed') ? EXIT.findings : EXIT.done;
   }
   const report = examineRun(context, place, ref);
   await output.print(json ? renderExaminationJson(report) : renderExamination(report, output.outStyle));
-  return EXIT.done;
+  return report.capsule.verdict === 'holds' ? EXIT.done : EXIT.findings;
 }

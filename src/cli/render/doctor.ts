@@ -2,8 +2,8 @@ import type { DoctorReport, RunExamination } from '../../operations/doctor.ts';
 import { jsonBytes, jsonLine } from './json.ts';
 import { planDocument, renderPlan } from './recover.ts';
 import type { Style } from './style.ts';
+import { NOT_AUTHENTIC, verdictDocument, verdictLines } from './verify.ts';
 import { escapeControls, lines } from './words.ts';
-import { NOT_AUTHENTIC, verdictLines } from './verify.ts';
 
 export function renderDoctor(report: DoctorReport, style: Style): string {
   const colours = { ok: style.good, limited: style.warn, missing: style.warn, failed: style.bad };
@@ -15,6 +15,20 @@ export function renderDoctor(report: DoctorReport, style: Style): string {
   );
 }
 
-export function renderDoctorJson(report: DoctorReport): string {
-  return jsonLine(report);
+export function renderDoctorJson({ store, checks }: DoctorReport): string {
+  return jsonLine({ store: jsonBytes(store), checks });
+}
+
+/** What is known of one run now: whether its capsule is intact, and what a recover would do. */
+export function renderExamination({ capsule, plan }: RunExamination, style: Style): string {
+  return lines([...verdictLines(capsule, style), NOT_AUTHENTIC]) + renderPlan(plan, style);
+}
+
+export function renderExaminationJson({ runId, capsule, plan }: RunExamination): string {
+  return jsonLine({
+    runId,
+    capsule: verdictDocument(capsule),
+    plan: planDocument(plan),
+    note: NOT_AUTHENTIC,
+  });
 }

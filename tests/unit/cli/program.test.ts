@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { CommanderError } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { Output } from '../../../src/cli/output.ts';
+import { buildProgram, commandNames } from '../../../src/cli/program.ts';
+import { VERSION } from '../../../src/cli/version.ts';
+
+function parse(...argv: string[]): Promise<number> {
+  const program = buildProgram(new Output({}, false));
+  for (const one of [program.command, ...program.command.commands])
+    one.configureOutput({ writeOut() {}, writeErr() {} });
+  return program.run(argv);
+}
+
+describe('the command line', () => {
+  it('has the version of the package', () => {
+    const manifest = JSON.parse(
+      readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
+    ) as object;
+    expect(manifest).toHaveProperty('version', VERSION);
+  });
+
+  it('knows its own commands', () => {
+    const { command } = buildProgram(new Output({}, false));
+    expect(command.commands.map((one) => one.name()).sort()).toEqual([...commandNames].sort());
+  });
+
+  it.each([
+    ['no dashes', ['run', 'ls']],
+    ['a word before the dashes', ['run', 'ls', '--', '-la']],
+    ['nothing behind the dashes', ['run', '--']],
+    ['nothing at all', ['run']],
+  ])('refuses a run with %s', async (_, argv) => {
+    await expect(parse(...argv)).rejects.toMatchObject({ code: 'USAGE' });
+  });
+
+  it.each([
+    ['run', 'ls', '-la'],
+    // Were it taken for ours, `npm --version` would print our version and succeed.
+    ['run', 'npm', '--version'],
+    ['run', '--json', '--', 'ls'],
+    ['run', '--fail-on', 'sometimes', '--', 'ls'],
+    ['show', 'one', 'two'],
+    ['nonsense'],
+    ['recover', '--path'],
+  ])('refuses %s %s %s', async (...argv) => {
+    const error: unknown = await parse(...argv).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(CommanderError);
+    expect(error).not.toHaveProperty('exitCode', 0);
+  });
+
+  it.each([['--help'], ['--version'], ['run --help'], ['help recover']])('answers %s', async (line) => {
+    await expect(parse(...line.split(' '))).rejects.toMatchObject({ exitCode: 0 });
+  });
+});
