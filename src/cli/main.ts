@@ -35,7 +35,8 @@ function fail(thrown: unknown): void {
 /** Commander's messages begin with `error:`; a second line suggests something. */
 function toUsageError(error: CommanderError): AgentdiffError {
   const [first = '', ...more] = error.message.replace(/^error: /, '').split('\n');
-  const help = `agentdiff${command === '' ? '' : ` ${command}`} --help`;
+  const usage = command === 'run' ? ['usage: agentdiff run [options] -- <command> [arguments...]'] : [];
+  const help = `see agentdiff${command === '' ? '' : ` ${command}`} --help`;
   const message = error.code === 'commander.help' ? 'no command given' : first;
-  return new AgentdiffError('USAGE', message, { hint: [...more, `see ${help}`].join('; ') });
+  return new AgentdiffError('USAGE', message, { hint: [...more, ...usage, help].join('; ') });
 }

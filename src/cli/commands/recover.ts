@@ -3,7 +3,6 @@ import { AgentdiffError, EXIT, parseRelPath } from '../../core/index.ts';
 import { applyRecover, planRecover, type RecoverPlan } from '../../operations/recover.ts';
 import { askYes, canAsk } from '../ask.ts';
 import type { RecoverOptions } from '../options.ts';
-import type { Output } from '../output.ts';
 import { renderError } from '../render/error.ts';
 import {
   planDocument,
@@ -14,7 +13,7 @@ import {
 } from '../render/recover.ts';
 import type { Session } from '../session.ts';
 
-/** Shows the plan, gets consent to it, applies it. Status 3 when paths were refused. */
+/** Makes the plan, gets consent to it, applies it. Status 3 when paths were refused. */
 export async function recoverCommand(
   session: Session,
   ref: string | undefined,
@@ -29,8 +28,7 @@ export async function recoverCommand(
     await output.print(json ? renderPlanJson(plan) : renderPlan(plan, output.outStyle));
     return EXIT.done;
   }
-  if (!json) await showPlan(plan, output);
-  if (options.yes !== true && plan.counts.apply > 0) await approve(plan, json);
+  if (options.yes !== true && plan.counts.apply > 0) await approve(plan, session);
   const report = applyRecover(context, request, plan);
   await output.print(json ? renderRecoverJson(report) : renderRecover(report, output.outStyle));
   if (report.sealError !== undefined && !json) {
@@ -39,15 +37,13 @@ export async function recoverCommand(
   return report.exitStatus;
 }
 
-/** Who is asked must have seen the plan, also when stdout goes elsewhere. */
-async function showPlan(plan: RecoverPlan, output: Output): Promise<void> {
-  if (canAsk() && !isatty(1)) output.tell(renderPlan(plan, output.errStyle));
-  else await output.print(renderPlan(plan, output.outStyle));
-}
-
 /** @throws NOT_APPROVED */
-async function approve(plan: RecoverPlan, json: boolean): Promise<void> {
-  if (json || !canAsk()) {
+async function approve(plan: RecoverPlan, { output, json }: Session): Promise<void> {
+  const isAsked = !json && canAsk();
+  // Who is asked must have seen the plan, also when stdout goes elsewhere.
+  if (isAsked && !isatty(1)) output.tell(renderPlan(plan, output.errStyle));
+  else if (!json) await output.print(renderPlan(plan, output.outStyle));
+  if (!isAsked) {
     throw new AgentdiffError('NOT_APPROVED', 'nobody can be asked here, so nothing was changed', {
       hint: '--yes applies the plan without asking; --dry-run only shows it',
       data: { plan: planDocument(plan) },

@@ -3,7 +3,7 @@ import { jsonBytes, jsonLine } from './json.ts';
 import type { Style } from './style.ts';
 import { lines, showArgv, showDuration, showExit, showPlace, table } from './words.ts';
 
-const COMMAND_WIDTH = 80;
+const COMMAND_WIDTH = 56;
 
 export function renderList(report: ListReport, style: Style): string {
   if (report.runs.length === 0) return lines([`no runs of ${showPlace(report.root)} in this store`]);
@@ -11,7 +11,7 @@ export function renderList(report: ListReport, style: Style): string {
     run.runId,
     run.kind ?? '-',
     run.problem === undefined ? (run.outcome ?? run.state) : `${run.state} ${run.problem}`,
-    run.exit === undefined ? '-' : showExit(run.exit),
+    run.exit === undefined || run.kind !== 'run' ? '-' : showExit(run.exit),
     run.durationMs === undefined ? '-' : showDuration(run.durationMs),
     run.counts === undefined ? '-' : `+${run.counts.created} -${run.counts.deleted} ~${run.counts.modified}`,
     run.argv === undefined ? '' : showArgv(run.argv, COMMAND_WIDTH),

@@ -22,19 +22,21 @@ type Line = RunReport['summary']['created'][number];
 const EXAMPLES_WIDTH = 72;
 const PATH_WIDTH = 60;
 
-/** What the user must know before the child starts, on one line. */
+/** What the user must know before the child starts, on one line; empty when it concerns no file. */
 export function renderNotice(notice: RunNotice, style: Style): string {
-  return lines([`${style.warn('agentdiff:')} ${wordNotice(notice)}`]);
+  const words = wordNotice(notice);
+  return words === undefined ? '' : lines([`${style.warn('agentdiff:')} ${words}`]);
 }
 
-function wordNotice(notice: RunNotice): string {
+function wordNotice(notice: RunNotice): string | undefined {
   switch (notice.kind) {
     case 'not-kept': {
-      const files = notice.lowered.reduce((sum, { files }) => sum + files, 0);
-      const names = joinWithin(notice.lowered.map(({ path }) => cut(showPath(path), PATH_WIDTH)));
-      const advice = notice.lowered.some(({ rule }) => rule.startsWith('limit'))
-        ? ''
-        : "; keep it with --capture '**=content'";
+      const lowered = notice.lowered.filter(({ files }) => files > 0);
+      if (lowered.length === 0) return undefined;
+      const files = lowered.reduce((sum, place) => sum + place.files, 0);
+      const names = joinWithin(lowered.map(({ path }) => cut(showPath(path), PATH_WIDTH)));
+      const isByLimit = lowered.some(({ rule }) => rule.startsWith('limit'));
+      const advice = isByLimit ? '' : "; keep it with --capture '**=content'";
       return `content is not kept for ${names} (${count(files, 'file')}): what is changed or deleted there cannot be put back${advice}`;
     }
     case 'store-inside':
@@ -68,6 +70,7 @@ export function renderRun(report: RunReport, words: Reversibility | undefined, s
     ...outcome,
     ...reasonLine(summary.notRecoverable, style),
     ...reversibilityLines(words),
+    `  capsule digest ${sealed.digest}`,
     `  next: ${[...recover, `agentdiff show ${runId}`].join('   ')}`,
   ]);
 }

@@ -12,7 +12,7 @@ import { count, lines, showArgv, showBytes, showDuration, showExit, showNumber, 
 export function renderShow(report: ShowReport, words: Reversibility, style: Style): string {
   const { capsule, changes, problems, digest } = report;
   return lines([
-    `${style.strong(`${capsule.kind} ${report.runId}`)}  ${capsule.outcome}  ${showExit(capsule.exit)}  ${showDuration(capsule.times.durationMs)}`,
+    headOf(capsule, style),
     ...problems.map((problem) =>
       style.bad(`  NOT INTACT  ${escapeText(problem.member)}: ${problem.problem}`),
     ),
@@ -26,6 +26,13 @@ export function renderShow(report: ShowReport, words: Reversibility, style: Styl
   ]);
 }
 
+/** A recover starts no command. */
+function headOf({ kind, runId, outcome, exit, times }: CapsuleDocument, style: Style): string {
+  const ended = kind === 'run' ? [showExit(exit)] : [];
+  const duration = showDuration(times.childDurationMs ?? times.durationMs);
+  return [style.strong(`${kind} ${runId}`), outcome, ...ended, duration].join('  ');
+}
+
 function facts(capsule: CapsuleDocument): [string, string][] {
   const { workspace, times, launch, runtime, coverage, snapshots, parentRun, recovers, overlapping, task } =
     capsule;
@@ -37,7 +44,7 @@ function facts(capsule: CapsuleDocument): [string, string][] {
     ...optional('parent run', parentRun),
     ['cwd', escapeText(capsule.cwd.path)],
     ['workspace', `${escapeText(workspace.root.path)} (${ROOT_RULES[workspace.chosenBy]})`],
-    ['started', times.startedAt],
+    ['started', `${times.startedAt}, ${showDuration(times.durationMs)} with both snapshots`],
     ['launch', `${launch.decision} (rule ${escapeText(launch.rule)})`],
     ['runtime', `${runtime.name}: observed, not contained${guards}`],
     [

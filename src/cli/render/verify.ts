@@ -6,7 +6,7 @@ import { escapeControls, lines, showPlace, table } from './words.ts';
 
 /** Said wherever integrity is reported. */
 export const NOT_AUTHENTIC =
-  'intact is not authentic: who can rewrite a capsule can rewrite its checksums too. Keep the digest that a run prints elsewhere and ' +
+  'intact is not authentic: who can rewrite a capsule can rewrite its checksums too. Keep the capsule digest elsewhere and ' +
   'give it to `agentdiff verify --expect DIGEST`, or keep the store where the command cannot reach it.';
 
 const VERDICTS = { holds: 'intact', fails: 'NOT INTACT', unsupported: 'not supported' } as const;
