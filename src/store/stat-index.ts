@@ -3,7 +3,6 @@ import {
   type Digest,
   digestOf,
   fromBytes,
-  isDigest,
   isMarked,
   type RelPath,
   toBytes,

@@ -1,6 +1,6 @@
 import * as path from 'node:path';
 import { onTestFinished } from 'vitest';
-import { type ByteString, type Name } from '../../src/core/index.ts';
+import type { ByteString, Name } from '../../src/core/index.ts';
 import type { Dir } from '../../src/fs/index.ts';
 import { createFile } from '../../src/fs/write.ts';
 import { Store, type Workspace, workspaceId, type WorkspaceStore } from '../../src/store/index.ts';
