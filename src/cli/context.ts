@@ -19,9 +19,9 @@ import { VERSION } from './version.ts';
  */
 export async function openSession(command: string, options: CommonOptions, output: Output): Promise<Session> {
   const environment = process.env;
-  checkOwnInput(process.argv.length - 2, (name) => command === 'run' || isOurs(name));
   const cwd = workingDirectory(environment['PWD']);
   if (command === 'run') checkOwnDirectory(cwd);
+  checkOwnInput(process.argv.length - 2, (name) => command === 'run' || isOurs(name));
   const home = homeDirectory(environment);
   const context: Context = {
     toolVersion: VERSION,
@@ -45,10 +45,10 @@ function workingDirectory(told: string | undefined): ByteString {
   } catch (cause) {
     throw new AgentdiffError(
       'CWD_MISSING',
-      `the working directory is gone: ${told ?? 'its name is not known'}`,
+      `the working directory is gone: ${told || 'its name is not known'}`,
       {
         hint: 'change to a directory that exists, and start again',
-        data: told === undefined ? {} : { path: told },
+        data: told ? { path: told } : {},
         cause,
       },
     );

@@ -24,14 +24,14 @@ export interface OutputFile {
  */
 export function prepareOutputFile(path: ByteString): OutputFile {
   attempt(path, (dir, name) => {
-    checkReplaceable(dir, name);
+    checkReplaceable(path, dir, name);
     const temporary = temporaryName();
     createFile(dir, temporary, 0o600).close();
     removeFile(dir, temporary);
   });
   const write = (text: string): void =>
     attempt(path, (dir, name) => {
-      checkReplaceable(dir, name);
+      checkReplaceable(path, dir, name);
       writeFileDurably(dir, name, text);
     });
   return { write };
@@ -56,10 +56,9 @@ function attempt(path: ByteString, action: (dir: Dir, name: Name) => void): void
 }
 
 /** Renaming over a device, a pipe or a link would take it away. */
-function checkReplaceable(dir: Dir, name: Name): void {
+function checkReplaceable(path: ByteString, dir: Dir, name: Name): void {
   const seen = dir.tryLstat(name);
-  if (seen !== undefined && seen.kind !== 'file')
-    throw unwritable(fromBytes(toBytes(name)), `it is a ${seen.kind}`);
+  if (seen !== undefined && seen.kind !== 'file') throw unwritable(path, `it is a ${seen.kind}`);
 }
 
 function unwritable(path: ByteString, why: string, cause?: unknown): AgentdiffError {

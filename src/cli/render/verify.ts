@@ -9,7 +9,7 @@ export const NOT_AUTHENTIC =
   'intact is not authentic: who can rewrite a capsule can rewrite its checksums too. Keep the capsule digest elsewhere and ' +
   'give it to `agentdiff verify --expect DIGEST`, or keep the store where the command cannot reach it.';
 
-const VERDICTS = { holds: 'intact', fails: 'NOT INTACT', unsupported: 'not supported' } as const;
+const VERDICTS = { holds: 'no check fails', fails: 'A CHECK FAILS', unsupported: 'not supported' } as const;
 
 export function renderVerify(verdicts: readonly CapsuleVerdict[], style: Style): string {
   return lines([...verdicts.flatMap((verdict) => verdictLines(verdict, style)), NOT_AUTHENTIC]);
