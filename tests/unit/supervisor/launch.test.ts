@@ -122,6 +122,14 @@ describe('what the child gets', () => {
     });
   });
 
+  it('nothing when its working directory is gone, even if it is our own too', () => {
+    const cwd = join(temporaryDir(), 'gone');
+    const { command, reportFile } = driverCommand(driver, { argv: ['true'], cwd });
+    const script = 'mkdir "$0" && cd "$0" && rmdir "$0" && exec "$@"';
+    expect(spawnSync('sh', ['-c', script, cwd, ...command], { encoding: 'utf8' })).toMatchObject({ stderr: '' });
+    expect(readReport(reportFile).result.end).toEqual({ kind: 'not-started', errno: 'ENOENT' });
+  });
+
   it('stdin, byte for byte and to its end', async () => {
     const driven = new Driven(driver, { argv: ['cat'], input: Buffer.from('a\0b\n') });
     await driven.report();

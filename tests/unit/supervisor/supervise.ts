@@ -30,6 +30,7 @@ export interface Asked {
   readonly argv: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly terminal?: boolean;
+  /** The working directory of the permit; the driver's own is always the root. */
   readonly cwd?: string;
   readonly input?: string | Buffer;
   /** After the child ended, the driver blocks and then waits this long; then it releases the signals and idles. */
@@ -48,10 +49,10 @@ export interface Report {
 
 /** The command line that starts the driver, and the file in which it reports. */
 export function driverCommand(driver: string, asked: Asked): { command: string[]; reportFile: string } {
-  const { argv, env, failing, terminal = false, busyMs = 0, waitMs = 0, idleMs = 0 } = asked;
+  const { argv, cwd = '/', env, failing, terminal = false, busyMs = 0, waitMs = 0, idleMs = 0 } = asked;
   const reportFile = join(temporaryDir(), 'report.json');
   const askedFile = `${reportFile}.asked`;
-  const options = { argv, env, failing, terminal, busyMs, waitMs, idleMs, report: reportFile };
+  const options = { argv, cwd, env, failing, terminal, busyMs, waitMs, idleMs, report: reportFile };
   writeFileSync(askedFile, JSON.stringify(options));
   return { command: [process.execPath, driver, askedFile], reportFile };
 }
@@ -72,7 +73,7 @@ export class Driven {
     const { command: inner, reportFile } = driverCommand(driver, asked);
     this.#reportFile = reportFile;
     const [command = '', ...args] = wrap(inner);
-    this.process = spawn(command, args, { cwd: asked.cwd, stdio: 'pipe' });
+    this.process = spawn(command, args, { cwd: '/', stdio: 'pipe' });
     this.process.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.#output += text;
     });
