@@ -35,6 +35,7 @@ export {
   type Reversibility,
   type ReversibilityFacts,
   wordLimits,
+  reversibilityOf,
   wordReversibility,
 } from './reversibility.ts';
 

@@ -1,4 +1,4 @@
-/** Pure: no I/O, no clock. `parsePolicy` is the only part that loads zod; a run with the built-in policy does not reach it. */
+/** Pure: no I/O, no clock. Reading a policy document is in `parse.ts`, the only part that loads zod: a run with the built-in policy needs none. */
 export { captureLevels } from './capture.ts';
 export {
   builtInPolicy,
@@ -22,4 +22,3 @@ export {
 } from './launch.ts';
 export { type Ending, type Outcome, outcomeOf } from './outcome.ts';
 export { changeDecisions, worstOf } from './paths.ts';
-export { parsePolicy } from './schema.ts';

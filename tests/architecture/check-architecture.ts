@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import {
   emptyFolderNames,
-  entrances,
+  isEntrance,
   moduleRules,
   modulesWithWriteEntrance,
   outerWorld,
@@ -124,7 +124,7 @@ function checkModuleImport(
   if (target.module === file.module) return [];
   const found: Violation[] = [];
   if (target.module === 'cli') found.push(violation('cli-is-top', file, 'nothing imports the cli'));
-  if (!entrances.some((name) => path === `${target.module}/${name}`)) {
+  if (!isEntrance(path)) {
     found.push(violation('entrance', file, `${path} is inside ${target.module}; use its entrance`));
   }
   const rule = moduleRules.get(file.module);

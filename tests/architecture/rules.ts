@@ -89,8 +89,19 @@ export const ownedPackages: ReadonlyMap<string, string> = new Map([
   ['crypto', 'core'],
 ]);
 
-/** A module is entered through its reading interface or its writing interface, by no other file. */
-export const entrances: readonly string[] = ['index.ts', 'write.ts'];
+/** A module is entered through its reading interface or its writing interface, by no other file; see {@link isEntrance} for the two exceptions. */
+const entrances: readonly string[] = ['index.ts', 'write.ts'];
+
+/**
+ * May another module import this file? Of `operations` every file that stands directly in its folder is a use case and an entrance, so that a
+ * command loads only its own; `policy/parse.ts` stands apart because it alone loads the schema library.
+ * @param path below `src`
+ */
+export function isEntrance(path: string): boolean {
+  const [module, file, ...deeper] = path.split('/');
+  if (module === undefined || file === undefined || deeper.length > 0) return false;
+  return entrances.includes(file) || module === 'operations' || path === 'policy/parse.ts';
+}
 
 /** Modules whose writing interface is a file of its own, so that "cannot write" shows in the import graph. */
 export const modulesWithWriteEntrance: readonly string[] = ['fs', 'store', 'capsule'];

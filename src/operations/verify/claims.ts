@@ -5,7 +5,8 @@ import {
   fromSnapshotDocument,
 } from '../../capsule/index.ts';
 import { AgentdiffError, canonicalJson, type Digest, lossyText } from '../../core/index.ts';
-import { changeDecisions, decideLaunch, parsePolicy, type Policy } from '../../policy/index.ts';
+import { changeDecisions, decideLaunch, type Policy } from '../../policy/index.ts';
+import { parsePolicy } from '../../policy/parse.ts';
 import { type Change, diffSnapshots, type State } from '../../snapshot/index.ts';
 import type { WorkspaceStore } from '../../store/index.ts';
 import { previousCapsuleOf } from '../workspace/previous.ts';

@@ -33,21 +33,21 @@ export const POLICY_FILE = 'agentdiff.yaml' as Name;
 export function findRoot(context: Context, place: Place): Root {
   const { path, chosenBy } = chooseRoot(context, place);
   const real = realPath(path);
+  if (real === undefined) throw unreadable(path, chosenBy, 'it does not exist, or may not be entered');
   try {
-    if (real === undefined) throw Object.assign(new TypeError(), { code: 'ENOENT' });
     const dir = Dir.open(real);
     return { dir, path: real, stat: dir.stat(), chosenBy };
   } catch (cause) {
-    throw new AgentdiffError(
-      'ROOT_UNREADABLE',
-      `the workspace root cannot be opened: ${escapeText(path)} (${errnoOf(cause) ?? 'unknown'})`,
-      {
-        hint: 'name a directory that you can read with --root',
-        data: { path: escapeText(path), chosenBy },
-        cause,
-      },
-    );
+    throw unreadable(path, chosenBy, errnoOf(cause) ?? 'unknown', cause);
   }
+}
+
+function unreadable(path: ByteString, chosenBy: RootRule, why: string, cause?: unknown): AgentdiffError {
+  return new AgentdiffError('ROOT_UNREADABLE', `the workspace root cannot be opened: ${lossyText(path)} (${why})`, {
+    hint: 'name a directory that you can read with --root',
+    data: { path: lossyText(path), chosenBy },
+    cause,
+  });
 }
 
 function chooseRoot(context: Context, place: Place): { path: ByteString; chosenBy: RootRule } {
