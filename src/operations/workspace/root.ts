@@ -4,6 +4,7 @@ import {
   errnoOf,
   escapeText,
   fromBytes,
+  lossyText,
   type Name,
   toBytes,
 } from '../../core/index.ts';
