@@ -126,7 +126,9 @@ describe('what the child gets', () => {
     const cwd = join(temporaryDir(), 'gone');
     const { command, reportFile } = driverCommand(driver, { argv: ['true'], cwd });
     const script = 'mkdir "$0" && cd "$0" && rmdir "$0" && exec "$@"';
-    expect(spawnSync('sh', ['-c', script, cwd, ...command], { encoding: 'utf8' })).toMatchObject({ stderr: '' });
+    expect(spawnSync('sh', ['-c', script, cwd, ...command], { encoding: 'utf8' })).toMatchObject({
+      stderr: '',
+    });
     expect(readReport(reportFile).result.end).toEqual({ kind: 'not-started', errno: 'ENOENT' });
   });
 
