@@ -17,7 +17,7 @@ export function showArgv(argv: readonly string[], width = 1000): string {
 }
 
 export function cut(text: string, width: number): string {
-  const characters = [...text];
+  const characters = Array.from(text);
   return characters.length <= width ? text : `${characters.slice(0, width - 1).join('')}…`;
 }
 
@@ -82,16 +82,18 @@ export function showExit(exit: Exit): string {
 export function table(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {
-    row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, [...cell].length)));
+    row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, widthOf(cell))));
   }
   return rows.map((row) =>
     row
-      .map((cell, i) =>
-        i === row.length - 1 ? cell : cell + ' '.repeat((widths[i] ?? 0) - [...cell].length),
-      )
+      .map((cell, i) => (i === row.length - 1 ? cell : cell + ' '.repeat((widths[i] ?? 0) - widthOf(cell))))
       .join('  ')
       .trimEnd(),
   );
+}
+
+function widthOf(cell: string): number {
+  return Array.from(cell).length;
 }
 
 /** Lines as a text that ends in a newline; no lines, no text. */
