@@ -1,6 +1,6 @@
 import { errnoOf, isRunId, type Name, type RunId } from '../core/index.ts';
 import type { Dir } from '../fs/index.ts';
-import { isTemporaryName, removeFile, removeTree } from '../fs/write.ts';
+import { isTemporaryName, removeTree } from '../fs/write.ts';
 import { FILE, packIndexName, runOf } from './layout.ts';
 import { tryOpenDir } from './place.ts';
 import { ownerState } from './run.ts';
@@ -32,8 +32,8 @@ export function removeLeftovers(folders: LeftoverFolders, now: number): void {
     if (run !== undefined) states.set(run, state);
     return state === 'dead' || (state === 'unknown' && isStale(dir, name, now));
   };
-  for (const [dir, name] of [...unfinishedObjects(folders), ...temporaries(folders.workspace)]) {
-    if (mayGo(runOf(name), dir, name)) quietly(() => removeFile(dir, name));
+  for (const [dir, name] of [...unfinishedObjects(folders), ...temporaries(folders)]) {
+    if (mayGo(runOf(name), dir, name)) quietly(() => removeTree(dir, name));
   }
   for (const run of deadEnds(folders)) {
     const name = run as string as Name;
@@ -51,8 +51,10 @@ function* unfinishedObjects({ packs, large }: LeftoverFolders): Generator<[Dir, 
     if (runOf(name) !== undefined && name.endsWith('.tmp')) yield [large, name];
 }
 
-function* temporaries(dir: Dir): Generator<[Dir, Name]> {
-  for (const name of dir.names()) if (isTemporaryName(name)) yield [dir, name];
+function* temporaries({ workspace, pending }: LeftoverFolders): Generator<[Dir, Name]> {
+  for (const dir of [workspace, pending]) {
+    for (const name of dir.names()) if (isTemporaryName(name)) yield [dir, name];
+  }
 }
 
 /** Pending runs that lead nowhere: without an intent, or sealed. */

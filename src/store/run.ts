@@ -23,6 +23,7 @@ import {
   rename,
   syncDir,
   syncFile,
+  temporaryName,
   writeFileDurably,
 } from '../fs/write.ts';
 import { writing } from './failures.ts';
@@ -50,32 +51,39 @@ export interface RunFolders {
   readonly capsules: Dir;
 }
 
-/** Makes `pending/<id>` for a fresh id that sorts after `newest`, and notes whose process is at it. */
+/**
+ * Makes `pending/<id>` for a fresh id that sorts after `newest`. It appears with the note of whose process is at it, so that nobody takes it
+ * for a leftover.
+ */
 export function beginRun(folders: RunFolders, now: number, newest: RunId | undefined): PendingRun {
   const { pending } = folders;
-  for (;;) {
-    const id = newRunId(now, newest);
-    const name = id as string as Name;
+  const temporary = temporaryName();
+  makeDir(pending, temporary, MODE.dir);
+  try {
+    const made = pending.openDir(temporary);
     try {
-      makeDir(pending, name, MODE.dir);
-    } catch (error) {
-      // Another process drew the same id.
-      if (errnoOf(error) === 'EEXIST') continue;
-      throw error;
+      writeOwner(made);
+    } finally {
+      made.close();
     }
-    return new Run(folders, id, openOwned(pending, name));
+    const id = takeId(pending, temporary, now, newest);
+    return new Run(folders, id, pending.openDir(id as string as Name));
+  } catch (error) {
+    removeTree(pending, temporary);
+    throw error;
   }
 }
 
-function openOwned(pending: Dir, name: Name): Dir {
-  const dir = pending.openDir(name);
-  try {
-    writeOwner(dir);
-    return dir;
-  } catch (error) {
-    dir.close();
-    removeTree(pending, name);
-    throw error;
+function takeId(pending: Dir, temporary: Name, now: number, newest: RunId | undefined): RunId {
+  for (;;) {
+    const id = newRunId(now, newest);
+    try {
+      rename(pending, temporary, pending, id as string as Name);
+      return id;
+    } catch (error) {
+      // Another process drew the same id; its directory is never empty, so it cannot be replaced.
+      if (!['EEXIST', 'ENOTEMPTY'].includes(errnoOf(error) ?? '')) throw error;
+    }
   }
 }
 

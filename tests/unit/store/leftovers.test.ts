@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { RunId } from '../../../src/core/index.ts';
 import { processIdentity } from '../../../src/fs/index.ts';
+import { interceptWrites, systemError } from '../../support/fs-calls.ts';
 import {
   begun,
   freshBase,
@@ -105,8 +106,8 @@ describe('what an ended process left', () => {
 
   it('includes temporary files without a run, after a day', () => {
     const { base } = begun();
-    const names = ['.agentdiff-tmp-0123456789abcdef'];
-    fs.writeFileSync(inStore(base, names[0] ?? ''), 'part');
+    const names = ['.agentdiff-tmp-0123456789abcdef', 'pending/.agentdiff-tmp-0123456789abcdef'];
+    for (const name of names) fs.writeFileSync(inStore(base, name), 'part');
     age(base, names, DAY - 1000);
     openForWriting(base);
     expect(left(base, names)).toEqual(names);
@@ -151,8 +152,11 @@ describe('what an ended process left', () => {
   it('does not keep a run from starting when it cannot be removed', () => {
     const base = freshBase();
     openForWriting(base);
-    fs.mkdirSync(inStore(base, 'packs', `${GONE}-0.pack`));
+    fs.writeFileSync(inStore(base, 'packs', `${GONE}-0.pack`), 'part');
     age(base, [`packs/${GONE}-0.pack`], 2 * DAY);
+    interceptWrites(({ name }) => {
+      if (name === 'unlinkSync') throw systemError('EPERM');
+    });
     expect(openForWriting(base).newRun(NOW).id).toBeDefined();
   });
 
