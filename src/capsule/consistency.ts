@@ -1,7 +1,7 @@
 /** Whether the documents of one capsule agree with each other. Whether they agree with the stored objects is asked elsewhere. */
-import { AgentdiffError, canonicalJson, digestOf } from '../core/index.ts';
+import { AgentdiffError, canonicalJson, digestOf, ROOT_PATH } from '../core/index.ts';
 import { ChangeTally } from './change-list.ts';
-import { fromAbsolutePathDocument, pathOfDocument } from './documents.ts';
+import { fromAbsolutePathDocument, fromSnapshotDocument, pathOfDocument } from './documents.ts';
 import type { FileProblemWord } from './files.ts';
 import {
   type CapsuleDocument,
@@ -48,15 +48,18 @@ export function checkDocuments(documents: Documents): DocumentProblem[] {
   };
   const document = read('capsule.json', () => documents.document());
   const policyDigest = read('policy.json', () => digestOf(canonicalJson(documents.policy())));
-  const totals = read('changes.jsonl', () => tallyOf(documents.changes()));
+  const changes = read('changes.jsonl', () => summaryOf(documents.changes()));
   const contradictions = read('events.jsonl', () => contradictionsOf(documents.events(), document));
   if (document === undefined) return problems;
   for (const detail of contradictionsWithin(document)) say('capsule.json', 'inconsistent', detail);
   if (policyDigest !== undefined && policyDigest !== document.policyDigest) {
     say('policy.json', 'inconsistent', 'not the policy that capsule.json names');
   }
-  if (totals !== undefined && !agree(totals, document)) {
+  if (changes !== undefined && !agree(changes.totals, document)) {
     say('changes.jsonl', 'inconsistent', 'the changes are not those that capsule.json counts');
+  }
+  if (changes !== undefined && !isRootChange(changes.root, document)) {
+    say('changes.jsonl', 'inconsistent', 'the change of the root is not that of the snapshots');
   }
   for (const detail of contradictions ?? []) say('events.jsonl', 'inconsistent', detail);
   return problems;
@@ -84,10 +87,26 @@ export function checkPaths({ workspace, cwd, coverage }: CapsuleDocument): void 
   for (const entry of [...unobserved.before, ...unobserved.after, ...lowered]) pathOfDocument(entry);
 }
 
-function tallyOf(changes: Iterable<ChangeRecord>): ChangeTotals {
+function summaryOf(changes: Iterable<ChangeRecord>): {
+  totals: ChangeTotals;
+  root: ChangeRecord | undefined;
+} {
   const tally = new ChangeTally();
-  for (const change of changes) tally.add(change);
-  return tally.totals();
+  let root: ChangeRecord | undefined;
+  for (const change of changes) {
+    if (change.path === ROOT_PATH) root = change;
+    tally.add(change);
+  }
+  return { totals: tally.totals(), root };
+}
+
+/** The root's own metadata stands in both places: as a change exactly when it changed. */
+function isRootChange(change: ChangeRecord | undefined, { snapshots }: CapsuleDocument): boolean {
+  const [before, after] = [fromSnapshotDocument(snapshots.before), fromSnapshotDocument(snapshots.after)];
+  if (change === undefined)
+    return canonicalJson(snapshots.before.root) === canonicalJson(snapshots.after.root);
+  const said = [change.before?.state, change.after?.state];
+  return canonicalJson(said) === canonicalJson([before.root.state, after.root.state]);
 }
 
 function agree({ counts, recoverable, notRecoverable }: ChangeTotals, document: CapsuleDocument): boolean {

@@ -53,7 +53,12 @@ export function sampleChanges(): ChangeRecord[] {
   const directory = (mode: number): Observed => state('directory', digest('tree'), { mode });
   const particulars = { mtimeNs: 1_700_000_000_123_456_789n, nlink: 2, inode: '2049:131' };
   return [
-    { path: ROOT_PATH, before: directory(0o755), after: directory(0o750), ...verdict },
+    {
+      path: ROOT_PATH,
+      before: state('directory', digest('before'), { mode: 0o755 }),
+      after: state('directory', digest('after'), { mode: 0o750 }),
+      ...verdict,
+    },
     change('__proto__', { before: { ...state('file', digest('one')), particulars } }),
     created('agentdiff.yaml', state('file', digest('rules')), { decision: 'deny', rule: 'policy-file' }),
     deleted('d', directory(0o755)),
@@ -85,9 +90,9 @@ export function sampleChanges(): ChangeRecord[] {
 }
 
 export function sampleDocument(totals: ChangeTotals, more: Partial<CapsuleDocument> = {}): CapsuleDocument {
-  const snapshot = (name: string): CapsuleDocument['snapshots']['before'] => ({
+  const snapshot = (name: string, mode: string): CapsuleDocument['snapshots']['before'] => ({
     tree: digestOf(name),
-    root: { mode: '0755', uid: 1000, gid: 1000 },
+    root: { mode, uid: 1000, gid: 1000 },
     entries: 12,
     files: 8,
     bytes: 48,
@@ -110,7 +115,7 @@ export function sampleDocument(totals: ChangeTotals, more: Partial<CapsuleDocume
     argv: ['sh', '-c', 'rm -r d'],
     cwd: toAbsolutePathDocument(fromBytes(Buffer.from('/home/u/w\xff', 'latin1'))),
     workspace: {
-      id: '0123456789abcdef0123456789abcdef',
+      id: digestOf(canonicalJson({ root: { path: '/home/u/w' }, dev: '2049', ino: '131' })).slice(0, 32),
       root: { path: '/home/u/w' },
       dev: '2049',
       ino: '131',
@@ -126,7 +131,7 @@ export function sampleDocument(totals: ChangeTotals, more: Partial<CapsuleDocume
     },
     exit: { started: true, code: 0 },
     outcome: 'denied',
-    snapshots: { before: snapshot('before'), after: snapshot('after') },
+    snapshots: { before: snapshot('before', '0755'), after: snapshot('after', '0750') },
     policyDigest: digestOf(canonicalJson(POLICY)),
     launch: { decision: 'allow', rule: 'default' },
     runtime: { name: 'local', anchoring: 'handle', guards: [] },
