@@ -255,7 +255,7 @@ describe('output', () => {
       [...text.matchAll(/^\/\/ node_modules\/([^/]+)/gm)].map(([, name]) => name),
     );
     expect(loaded.size).toBeGreaterThan(1);
-    expect([...new Set(packages)].sort()).toEqual(['canonicalize', 'commander']);
+    expect(new Set(packages)).toEqual(new Set(['canonicalize', 'commander']));
   });
 
   it('logs JSON lines only when it is asked to', () => {

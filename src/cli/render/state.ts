@@ -12,7 +12,7 @@ export function changeWord(change: {
   return change.after === undefined ? 'deleted' : 'modified';
 }
 
-export function showMode(mode: number): string {
+function showMode(mode: number): string {
   return mode.toString(8).padStart(4, '0');
 }
 
