@@ -3,7 +3,7 @@ import type { Dir } from '../fs/index.ts';
 import { isTemporaryName, removeTree } from '../fs/write.ts';
 import { FILE, packIndexName, runOf } from './layout.ts';
 import { tryOpenDir } from './place.ts';
-import { ownerState } from './run.ts';
+import { ownerState, removeRun } from './run.ts';
 
 /** The folders that can hold leftovers. */
 export interface LeftoverFolders {
@@ -37,7 +37,7 @@ export function removeLeftovers(folders: LeftoverFolders, now: number): void {
   }
   for (const run of deadEnds(folders)) {
     const name = run as string as Name;
-    if (mayGo(run, folders.pending, name)) quietly(() => removeTree(folders.pending, name));
+    if (mayGo(run, folders.pending, name)) quietly(() => removeRun(folders.pending, name));
   }
 }
 

@@ -122,8 +122,7 @@ class Run implements PendingRun {
     });
     this.#close();
     try {
-      removeTree(pending, this.#name());
-      syncDir(pending);
+      removeRun(pending, this.#name());
     } catch {
       // The capsule is published; the rest is a leftover that the next opening for writing removes.
     }
@@ -131,7 +130,7 @@ class Run implements PendingRun {
 
   abandon(): void {
     this.#close();
-    writing(this.#folders.base, () => removeTree(this.#folders.pending, this.#name()));
+    writing(this.#folders.base, () => removeRun(this.#folders.pending, this.#name()));
   }
 
   #name(): Name {
@@ -142,6 +141,14 @@ class Run implements PendingRun {
     this.#capsule?.close();
     this.dir.close();
   }
+}
+
+/** Takes `pending/<id>` out of sight in one step, so that a kill leaves no run that is half there, and removes it. */
+export function removeRun(pending: Dir, name: Name): void {
+  const temporary = temporaryName();
+  rename(pending, name, pending, temporary);
+  syncDir(pending);
+  removeTree(pending, temporary);
 }
 
 /** Everything below `dir`, then `dir` itself. */

@@ -15,7 +15,7 @@ const ID = workspaceId(PLACE.root, PLACE);
 const SEED = Number(process.env['SEED'] ?? Date.now() % 100_000);
 
 /** Victims at a time. */
-const AT_ONCE = 4;
+const AT_ONCE = 3;
 
 let code: string;
 

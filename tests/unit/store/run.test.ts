@@ -106,9 +106,10 @@ describe('the order of writes', () => {
       'renameSync pending/ID/capsule',
       'fsyncSync capsules',
       'fsyncSync pending/ID',
-      'unlinkSync pending/ID/owner.json',
-      'rmdirSync pending/ID',
+      'renameSync pending/ID',
       'fsyncSync pending',
+      'unlinkSync pending/.agentdiff-tmp-X/owner.json',
+      'rmdirSync pending/.agentdiff-tmp-X',
     ]);
   });
 });

@@ -1,0 +1,243 @@
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  AgentdiffError,
+  type Digest,
+  digestOf,
+  fromBytes,
+  isName,
+  joinPath,
+  type Name,
+  type RelPath,
+  ROOT_PATH,
+} from '../../src/core/index.ts';
+import { indexRecord, Store, type WorkspaceStore } from '../../src/store/index.ts';
+import { openWorkspaceForWriting, type WritableWorkspace } from '../../src/store/write.ts';
+import { inStore, NOW, WORKSPACE } from '../support/store.ts';
+import { removeAll } from '../support/temporary.ts';
+
+const LIMIT = 1 << 20;
+
+/** Small ones, empty ones, repeated ones, and sizes around the limit between packs and files of their own. */
+const blob = fc.oneof(
+  { weight: 6, arbitrary: fc.uint8Array({ maxLength: 200 }) },
+  { weight: 1, arbitrary: fc.constant(new Uint8Array()) },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(fc.constantFrom(LIMIT - 1, LIMIT, LIMIT + 1, 3 * LIMIT), fc.nat(255))
+      .map(([size, fill]) => new Uint8Array(size).fill(fill)),
+  },
+);
+
+/** Runs `use` on a store of its own, which is gone afterwards. */
+function withStore<T>(use: (base: string, writable: WritableWorkspace) => T): T {
+  const dir = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'agentdiff-property-')));
+  const base = path.join(dir, 'store');
+  const writable = openWorkspaceForWriting(base, WORKSPACE, { now: NOW });
+  try {
+    return use(base, writable);
+  } finally {
+    writable.close();
+    removeAll(dir);
+  }
+}
+
+function withReader<T>(base: string, use: (reader: WorkspaceStore) => T): T {
+  const store = Store.open(base);
+  const reader = store.workspace(WORKSPACE.id);
+  try {
+    return use(reader);
+  } finally {
+    reader.close();
+    store.close();
+  }
+}
+
+/** In pieces of the given size, as a file is read. */
+function inPieces(bytes: Uint8Array, size: number): (sink: (piece: Uint8Array) => void) => void {
+  return (sink) => {
+    for (let at = 0; at < bytes.length; at += size) sink(bytes.slice(at, at + size));
+  };
+}
+
+describe('the object store', () => {
+  it('gives back every object byte for byte, however it was put', () => {
+    const put = fc.record({ bytes: blob, pieces: fc.option(fc.integer({ min: 1000, max: LIMIT })) });
+    fc.assert(
+      fc.property(fc.array(fc.array(put, { maxLength: 8 }), { maxLength: 3 }), (batches) => {
+        withStore((base, writable) => {
+          const run = writable.newRun(NOW);
+          const stored = new Map<Digest, Uint8Array>();
+          for (const puts of batches) {
+            const batch = writable.objectBatch(run.id);
+            const before = stored.size;
+            let fresh = 0;
+            for (const { bytes, pieces } of puts) {
+              const digest =
+                pieces === null ? batch.put(bytes) : batch.putStream(bytes.length, inPieces(bytes, pieces));
+              expect(digest).toBe(digestOf(bytes));
+              if (!stored.has(digest)) fresh += bytes.length;
+              stored.set(digest, bytes);
+            }
+            expect(batch.newBytes).toBe(fresh);
+            batch.commit();
+            expect(stored.size).toBeGreaterThanOrEqual(before);
+          }
+          withReader(base, ({ objects }) => {
+            for (const [digest, bytes] of stored) {
+              expect(objects.get(digest).equals(bytes)).toBe(true);
+              expect(objects.size(digest)).toBe(bytes.length);
+              const pieces: Buffer[] = [];
+              objects.stream(digest, (piece) => pieces.push(Buffer.from(piece)));
+              expect(Buffer.concat(pieces).equals(bytes)).toBe(true);
+            }
+          });
+        });
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  it('never returns altered bytes as content, whichever byte of whichever file is altered', () => {
+    const mutation = fc.record({
+      file: fc.nat(),
+      at: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+      mask: fc.integer({ min: 1, max: 255 }),
+    });
+    fc.assert(
+      fc.property(
+        fc.array(blob, { minLength: 1, maxLength: 6 }),
+        fc.array(mutation, { minLength: 10, maxLength: 40 }),
+        (blobs, mutations) => {
+          withStore((base, writable) => {
+            const batch = writable.objectBatch(writable.newRun(NOW).id);
+            const stored = new Map(blobs.map((bytes) => [batch.put(bytes), bytes]));
+            batch.commit();
+            const files = objectFiles(base);
+            for (const { file, at, mask } of mutations) {
+              const name = files[file % files.length] ?? '';
+              withAlteredByte(name, at, mask, () =>
+                withReader(base, (reader) => expectIntactOrRefused(reader, stored)),
+              );
+            }
+          });
+        },
+      ),
+      { numRuns: 10 },
+    );
+  });
+});
+
+function objectFiles(base: string): string[] {
+  return ['packs', 'large'].flatMap((folder) =>
+    fs
+      .readdirSync(inStore(base, folder), { recursive: true, encoding: 'utf8' })
+      .map((name) => inStore(base, folder, name))
+      .filter((name) => fs.lstatSync(name).isFile() && fs.lstatSync(name).size > 0),
+  );
+}
+
+function withAlteredByte(file: string, at: number, mask: number, use: () => void): void {
+  const handle = (fs.chmodSync(file, 0o600), fs.openSync(file, 'r+'));
+  const position = Math.floor(at * fs.fstatSync(handle).size);
+  const byte = Buffer.alloc(1);
+  fs.readSync(handle, byte, 0, 1, position);
+  fs.writeSync(handle, Buffer.of(byte.readUInt8() ^ mask), 0, 1, position);
+  use();
+  fs.writeSync(handle, byte, 0, 1, position);
+  fs.closeSync(handle);
+}
+
+function expectIntactOrRefused({ objects }: WorkspaceStore, stored: ReadonlyMap<Digest, Uint8Array>): void {
+  let refused = 0;
+  for (const [digest, bytes] of stored) {
+    try {
+      expect(objects.get(digest).equals(bytes)).toBe(true);
+      expect(objects.check(digest)).toBe('present');
+    } catch (error) {
+      if (!(error instanceof AgentdiffError)) throw error;
+      // Never "missing": the object is there, it cannot be read.
+      expect(['OBJECT_DAMAGED', 'STORE_DAMAGED']).toContain(error.code);
+      expect(objects.check(digest)).toBe('damaged');
+      refused++;
+    }
+  }
+  // Some byte was altered, so something must be refused.
+  expect(refused).toBeGreaterThan(0);
+}
+
+describe('the stat index', () => {
+  const name = fc
+    .oneof(
+      fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }).map((text) => Buffer.from(text)),
+      fc.uint8Array({ minLength: 1, maxLength: 12 }),
+    )
+    .map((bytes) => fromBytes(bytes))
+    .filter((text): text is Name => isName(text));
+  const relPath = fc
+    .array(name, { maxLength: 4 })
+    .map((names): RelPath => names.reduce<RelPath>(joinPath, ROOT_PATH));
+
+  it('gives back every record under its own path, asked in any order, and nothing for other paths', () => {
+    const big = fc.bigInt({ min: 0n, max: 2n ** 63n });
+    const stat = fc.record({
+      mode: fc.nat(0o7777),
+      nlink: fc.nat(),
+      size: fc.nat(),
+      dev: big,
+      ino: big,
+      mtimeNs: fc.bigInt({ min: -(2n ** 62n), max: 2n ** 62n }),
+      ctimeNs: big,
+    });
+    const entries = fc.uniqueArray(
+      fc.record({ path: relPath, stat, hashed: fc.boolean(), kept: fc.boolean() }),
+      { selector: (entry) => entry.path, maxLength: 30 },
+    );
+    fc.assert(
+      fc.property(entries, fc.array(fc.oneof(relPath, fc.nat()), { maxLength: 40 }), (wanted, questions) => {
+        withStore((base, writable) => {
+          const records = new Map(
+            wanted.map((entry) => {
+              const full = { kind: 'file', uid: 0, gid: 0, rdev: 0n, ...entry.stat } as const;
+              const content = entry.hashed
+                ? { digest: digestOf(entry.path), kept: entry.kept }
+                : { kept: entry.kept };
+              return [entry.path, indexRecord(full, content)];
+            }),
+          );
+          const writer = writable.indexWriter(5n);
+          for (const [each, record] of records) writer.add(each, record);
+          writer.commit();
+          withReader(base, (reader) => {
+            const index = reader.statIndex();
+            expect(index.size).toBe(records.size);
+            for (const question of questions) {
+              const asked =
+                typeof question === 'string' ? question : wanted[question % Math.max(wanted.length, 1)]?.path;
+              if (asked === undefined) continue;
+              const found = index.lookup(asked);
+              const expected = records.get(asked);
+              if (expected === undefined) expect(found).toBeUndefined();
+              else
+                for (const key of [
+                  'identity',
+                  'mode',
+                  'nlink',
+                  'mtimeNs',
+                  'inode',
+                  'digest',
+                  'kept',
+                ] as const)
+                  expect(found?.[key]).toBe(expected[key]);
+            }
+          });
+        });
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
