@@ -139,7 +139,7 @@ export function* withParticulars(
 }
 
 function withRecord(side: Observed, path: RelPath, index: Pick<StatIndex, 'lookup'>): Observed {
-  const record = side.particulars === undefined ? index.lookup(path) : undefined;
+  const record = index.lookup(path);
   if (record === undefined) return side;
   const { mtimeNs, nlink, inode } = record;
   return { state: side.state, particulars: { mtimeNs, nlink, inode } };

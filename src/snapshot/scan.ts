@@ -61,12 +61,10 @@ class Scan {
   readonly #tally = new Tally();
   /** The open directories from the root down: a stack of our own, because no depth of nesting may overflow the call stack. */
   readonly #stack: Frame[] = [];
-  #maxDepth: number;
 
   constructor(options: ScanOptions) {
     this.#options = options;
     this.#files = new FileReader(options);
-    this.#maxDepth = options.limits.maxDepth;
   }
 
   run(root: Dir): Snapshot {
@@ -155,7 +153,7 @@ class Scan {
   }
 
   #enter(frame: Frame, seen: Seen, decision: LevelDecision): void {
-    if (this.#stack.length > this.#maxDepth) return this.#addUnread(frame, seen, 'too-deep');
+    if (this.#stack.length > this.#options.limits.maxDepth) return this.#addUnread(frame, seen, 'too-deep');
     let dir: Dir | undefined;
     try {
       dir = frame.dir.openDir(seen.name);
@@ -249,12 +247,11 @@ class Scan {
     this.#options.indexOut?.add(path, indexRecord(stat, digest === undefined ? { kept } : { digest, kept }));
   }
 
-  /** No more files can be opened: gives up the deepest directories, and goes no deeper from here on. */
+  /** No more files can be opened: gives up the deepest directories and goes on with what is beside them. */
   #giveUpLevels(): void {
     const depth = Math.max(1, this.#stack.length - LEVELS_GIVEN_UP);
     const frame = this.#stack[depth];
     invariant(frame !== undefined, 'there is a level to give up');
-    this.#maxDepth = depth - 1;
     this.#abandon(frame, 'too-deep');
   }
 

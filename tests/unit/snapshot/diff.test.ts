@@ -146,6 +146,16 @@ describe('diffSnapshots', () => {
     expect(objects.gets).toBe(4); // root and `other`, before and after
   });
 
+  it('tells by the size that a file at level none was written', () => {
+    const root = temporaryDir();
+    fs.writeFileSync(`${root}/f`, 'x');
+    const objects = new MemoryObjects();
+    const levels = () => ({ level: 'none', rule: 'r' }) as const;
+    const before = scan(root, objects, { levels });
+    fs.appendFileSync(`${root}/f`, 'y');
+    expect(summary(diff(objects, before, scan(root, objects, { levels })))).toEqual(['f: file?>file?']);
+  });
+
   it('fails on a tree that is missing or damaged', () => {
     const objects = new MemoryObjects();
     const known = objects.put(encodeTree([]));

@@ -57,6 +57,15 @@ describe('observe', () => {
     expect(look(open(path), 'd/f')).toEqual({ found: 'blocked', at: 'd', why: 'unreadable' });
   });
 
+  it('says when the last directory may be opened and not searched', () => {
+    const path = temporaryDir();
+    fs.mkdirSync(`${path}/d`);
+    vi.spyOn(Dir.prototype, 'tryLstat').mockImplementation(() => {
+      throw Object.assign(new Error(), { code: 'EACCES' });
+    });
+    expect(look(open(path), 'd/f')).toEqual({ found: 'blocked', at: 'd/f', why: 'unreadable' });
+  });
+
   it('leaks no handle', () => {
     const path = temporaryDir();
     fs.mkdirSync(`${path}/a/b`, { recursive: true });
@@ -121,6 +130,14 @@ describe('isInState', () => {
     if (!isRoot()) return;
     const node = recorded((at) => void execFileSync('mknod', [at, 'c', '1', '3']));
     expect(isInState(node.dir, x, { ...node.state, content: { is: 'device', number: '1:5' } })).toBe('no');
+  });
+
+  it('reads nothing of a file of another size', () => {
+    const { path, dir, state } = recorded(writeFile);
+    fs.appendFileSync(path, 'x');
+    const opened = vi.spyOn(Dir.prototype, 'openFile');
+    expect(isInState(dir, x, state)).toBe('no');
+    expect(opened).not.toHaveBeenCalled();
   });
 
   it('compares a directory by its own metadata', () => {

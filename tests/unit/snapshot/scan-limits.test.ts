@@ -86,7 +86,8 @@ function nest(root: string, name: string, depth: number): void {
   let fd = fs.openSync(root, 'r');
   for (let i = 0; i < depth; i++) {
     fs.mkdirSync(`/proc/self/fd/${fd}/${name}`);
-    fs.writeFileSync(`/proc/self/fd/${fd}/leaf`, `${i}`);
+    // Visited before the directory beside it.
+    fs.writeFileSync(`/proc/self/fd/${fd}/a`, `${i}`);
     const next = fs.openSync(`/proc/self/fd/${fd}/${name}`, 'r');
     fs.closeSync(fd);
     fd = next;

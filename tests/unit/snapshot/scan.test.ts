@@ -2,7 +2,7 @@ import * as fs from 'node:fs';
 import { execFileSync } from 'node:child_process';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { digestOf, fromBytes, type Name, type RelPath, ROOT_PATH } from '../../../src/core/index.ts';
-import { Dir } from '../../../src/fs/index.ts';
+import { Dir, OpenFile } from '../../../src/fs/index.ts';
 import type { LevelRules } from '../../../src/snapshot/index.ts';
 import { temporaryDir } from '../../support/temporary.ts';
 import { isRoot, listing, MemoryIndex, MemoryObjects, scan, stateAt } from './memory-store.ts';
@@ -201,6 +201,22 @@ describe('scanWorkspace: what is left out', () => {
       { path: 'd', level: 'none', rule: 'rule: d', files: 0, bytes: 0 },
       { path: 'f', level: 'none', rule: 'rule: f', files: 1, bytes: 4 },
     ]);
+  });
+
+  it('does not walk the store when it takes the place of another directory', () => {
+    const root = temporaryDir();
+    fs.mkdirSync(`${root}/.store/packs`, { recursive: true });
+    fs.mkdirSync(`${root}/d`);
+    const { dev, ino } = fs.statSync(`${root}/.store`, { bigint: true });
+    const real = Dir.prototype.openDir;
+    vi.spyOn(Dir.prototype, 'openDir').mockImplementationOnce(function (this: Dir, name) {
+      fs.rmdirSync(`${root}/d`);
+      fs.renameSync(`${root}/.store`, `${root}/d`);
+      return real.call(this, name);
+    });
+    const objects = new MemoryObjects();
+    const snapshot = scan(root, objects, { exclude: [{ dev, ino }] });
+    expect(stateAt(objects, snapshot, 'd')?.content).toEqual({ is: 'unknown', reason: 'store' });
   });
 
   it('stops at the depth that is allowed', () => {
@@ -505,9 +521,45 @@ describe('scanWorkspace: a workspace that moves meanwhile', () => {
     expect(() => scan(root, failing)).toThrow(failure);
   });
 
+  it('leaves no directory open when it fails', () => {
+    const root = temporaryDir();
+    fs.mkdirSync(`${root}/a/b`, { recursive: true });
+    fs.writeFileSync(`${root}/a/b/f`, 'x');
+    const failing = new MemoryObjects();
+    vi.spyOn(failing, 'put').mockImplementation(() => {
+      throw Object.assign(new Error(), { code: 'ENOSPC' });
+    });
+    const count = (): number => fs.readdirSync('/proc/self/fd').length;
+    const open = count();
+    expect(() => scan(root, failing)).toThrow();
+    expect(count()).toBe(open);
+  });
+
+  it('puts a file together that the system hands out in small parts', () => {
+    const root = temporaryDir();
+    fs.writeFileSync(`${root}/f`, 'in small parts');
+    const real = OpenFile.prototype.read;
+    vi.spyOn(OpenFile.prototype, 'read').mockImplementation(function (this: OpenFile, buffer, position) {
+      return real.call(this, buffer.subarray(0, 3), position);
+    });
+    expect(scanned(root)).toMatchObject({ content: { content: { digest: digestOf('in small parts') } } });
+  });
+
+  it('measures a link by its target, not by what lstat says of it', () => {
+    const root = temporaryDir();
+    fs.symlinkSync('target', `${root}/f`);
+    const real = Dir.prototype.tryLstat;
+    vi.spyOn(Dir.prototype, 'tryLstat').mockImplementation(function (this: Dir, name) {
+      const stat = real.call(this, name);
+      return stat && { ...stat, size: 0 };
+    });
+    expect(scanned(root)).toMatchObject({ content: { size: 6 } });
+  });
+
   it('records other failures of the system, and goes on', () => {
     const root = temporaryDir();
-    for (const name of ['e', 'f']) fs.writeFileSync(`${root}/${name}`, name);
+    fs.writeFileSync(`${root}/e`, 'e');
+    fs.writeFileSync(`${root}/f`, Buffer.alloc(2 << 20));
     before('openFile', 'f', () => {
       throw Object.assign(new Error(), { code: 'EIO' });
     });
