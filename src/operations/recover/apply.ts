@@ -122,7 +122,8 @@ class Work {
     const place = observe(this.#root, path);
     if (place.found === 'blocked') return;
     try {
-      if (place.found === 'absent') return;
+      // A step further up may have put something else in its place.
+      if (place.found === 'absent' || place.stat.kind !== 'directory') return;
       const dir = place.parent.openDir(place.name);
       syncDir(dir);
       dir.close();
