@@ -115,7 +115,8 @@ const LIMITS = {
   lowered: (places: number): string =>
     `In ${countPlaces(places)} content was not kept, by rule or limit; what was changed or deleted there cannot be put back from here.`,
   store: 'The store lies inside the workspace, within reach of the command.',
-  outside: 'Nothing outside the workspace is covered: other files, processes and settings of this machine.',
+  outside:
+    'Nothing outside the workspace is covered: other files (those behind links too), processes and settings of this machine.',
   remote:
     'Effects on remotes, networks, databases and services are not covered; what must not reach them has to be contained before the run.',
 } as const;
