@@ -103,7 +103,7 @@ async function observeChild(
   const decision = decideLaunch(policy, {
     argv: request.argv,
     cwd: context.cwd,
-    workspaceId: workspaceId(root.path, root.stat),
+    workspaceId: workspaceId(root.path),
   });
   session.event({ type: 'launch-decided', decision: decision.decision, rule: decision.rule });
   const supervision = decision.permit && superviseChild(context, session, decision.permit);

@@ -1,6 +1,6 @@
 /** Reading the store: never writes, takes no lock, works on a read-only store. Everything that writes is in `write.ts`. */
 export { capsulePath, storeOfCapsule } from './capsule-path.ts';
-export { type Workspace, type WorkspaceIdentity, workspaceId } from './layout.ts';
+export { type Workspace, workspaceId } from './layout.ts';
 export { type ObjectReader } from './objects.ts';
 export { type IndexRecord, indexRecord, RACY_NS, StatIndex, statIdentity } from './stat-index.ts';
 export { Store, WorkspaceStore } from './store.ts';

@@ -15,7 +15,6 @@ import {
   type RunId,
   toBytes,
 } from '../core/index.ts';
-import type { Stat } from '../fs/index.ts';
 
 export const FORMAT = 1;
 export const FORMAT_TEXT = `agentdiff-store ${FORMAT}\n`;
@@ -40,16 +39,11 @@ export const MODE = { dir: 0o700, file: 0o600, large: 0o400 } as const;
 /** Objects over this size (1 MiB) are files of their own; smaller ones share a pack, because a file each is several times slower. */
 export const LARGE_BYTES = 1 << 20;
 
-/** The directory tree that is observed. */
-export interface WorkspaceIdentity {
+/** A workspace as the store knows it. Which directory stood at the path when, each capsule says by device and inode. */
+export interface Workspace {
+  readonly id: string;
   /** Real path of its root. */
   readonly root: ByteString;
-  readonly dev: bigint;
-  readonly ino: bigint;
-}
-
-export interface Workspace extends WorkspaceIdentity {
-  readonly id: string;
 }
 
 const WORKSPACE_ID_LENGTH = 32;
@@ -58,50 +52,38 @@ export function isWorkspaceId(text: string): boolean {
   return /^[0-9a-f]{32}$/.test(text);
 }
 
-/** Names a workspace by what it is: the real path of its root and the inode there. */
-export function workspaceId(root: ByteString, stat: Pick<Stat, 'dev' | 'ino'>): string {
-  return digestOf(canonicalJson(workspaceJson({ root, dev: stat.dev, ino: stat.ino }))).slice(
-    0,
-    WORKSPACE_ID_LENGTH,
-  );
+/**
+ * Names a workspace by the real path of its root alone: device numbers of some file systems change with every mount, and the runs of a root that
+ * was replaced must still be found, to be refused for that reason.
+ */
+export function workspaceId(root: ByteString): string {
+  return digestOf(canonicalJson(rootJson(root))).slice(0, WORKSPACE_ID_LENGTH);
 }
 
-function workspaceJson(identity: WorkspaceIdentity): { root: JsonPath; dev: string; ino: string } {
-  const { root, dev, ino } = identity;
-  const path: JsonPath = isMarked(root)
-    ? { path: lossyText(root), pathBytes: toBytes(root).toString('base64') }
-    : { path: root };
-  return { root: path, dev: String(dev), ino: String(ino) };
+function rootJson(root: ByteString): JsonPath {
+  if (!isMarked(root)) return { path: root };
+  return { path: lossyText(root), pathBytes: toBytes(root).toString('base64') };
 }
 
-export function encodeWorkspace(identity: WorkspaceIdentity): string {
-  return `${canonicalJson({ format: FORMAT, ...workspaceJson(identity) })}\n`;
+export function encodeWorkspace(root: ByteString): string {
+  return `${canonicalJson({ format: FORMAT, root: rootJson(root) })}\n`;
 }
 
 /** @throws STORE_DAMAGED unless `text` is what {@link encodeWorkspace} writes for the workspace `id` */
-export function decodeWorkspace(text: string, id: string): WorkspaceIdentity {
-  const identity = readIdentity(text);
-  if (
-    identity === undefined ||
-    encodeWorkspace(identity) !== text ||
-    workspaceId(identity.root, identity) !== id
-  ) {
+export function decodeWorkspace(text: string, id: string): Workspace {
+  const root = tryReadRoot(text);
+  if (root === undefined || encodeWorkspace(root) !== text || workspaceId(root) !== id) {
     throw new AgentdiffError('STORE_DAMAGED', `workspace.json of ${id} is not what was written`, {
       data: { workspace: id },
     });
   }
-  return identity;
+  return { id, root };
 }
 
-function readIdentity(text: string): WorkspaceIdentity | undefined {
+function tryReadRoot(text: string): ByteString | undefined {
   try {
     const value = parseJson(text, FILE.workspace);
-    if (typeof value !== 'object' || value === null || !('root' in value && 'dev' in value && 'ino' in value))
-      return undefined;
-    const root = readRoot(value.root);
-    if (root === undefined || typeof value.dev !== 'string' || typeof value.ino !== 'string')
-      return undefined;
-    return { root, dev: BigInt(value.dev), ino: BigInt(value.ino) };
+    return typeof value === 'object' && value !== null && 'root' in value ? readRoot(value.root) : undefined;
   } catch {
     return undefined;
   }

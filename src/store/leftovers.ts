@@ -3,7 +3,8 @@ import type { Dir } from '../fs/index.ts';
 import { isTemporaryName, removeTree } from '../fs/write.ts';
 import { FILE, packIndexName, runOf } from './layout.ts';
 import { tryOpenDir } from './place.ts';
-import { ownerState, removeRun } from './run.ts';
+import { type OwnerState, ownerState } from './owner.ts';
+import { removeRun } from './run.ts';
 
 /** The folders that can hold leftovers. */
 export interface LeftoverFolders {
@@ -26,7 +27,7 @@ const STALE_MS = 24 * 60 * 60 * 1000;
  * @param now milliseconds since the epoch
  */
 export function removeLeftovers(folders: LeftoverFolders, now: number): void {
-  const states = new Map<RunId, 'alive' | 'dead' | 'unknown'>();
+  const states = new Map<RunId, OwnerState>();
   const mayGo = (run: RunId | undefined, dir: Dir, name: Name): boolean => {
     const state = run === undefined ? 'unknown' : (states.get(run) ?? stateOf(folders.pending, run));
     if (run !== undefined) states.set(run, state);
@@ -67,7 +68,7 @@ function* deadEnds({ pending, capsules }: LeftoverFolders): Generator<RunId> {
   }
 }
 
-function stateOf(pending: Dir, run: RunId): 'alive' | 'dead' | 'unknown' {
+function stateOf(pending: Dir, run: RunId): OwnerState {
   return within(pending, run as string as Name, ownerState) ?? 'unknown';
 }
 

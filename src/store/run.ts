@@ -1,20 +1,5 @@
-import {
-  type ByteString,
-  canonicalJson,
-  errnoOf,
-  type Name,
-  newRunId,
-  parseJson,
-  type RunId,
-} from '../core/index.ts';
-import {
-  type Dir,
-  isAlive,
-  pidNamespace,
-  type ProcessIdentity,
-  processIdentity,
-  readSmallFile,
-} from '../fs/index.ts';
+import { type ByteString, canonicalJson, errnoOf, type Name, newRunId, type RunId } from '../core/index.ts';
+import { type Dir, pidNamespace, processIdentity } from '../fs/index.ts';
 import {
   createFile,
   ensureDir,
@@ -28,6 +13,7 @@ import {
 } from '../fs/write.ts';
 import { writing } from './failures.ts';
 import { FILE, MODE } from './layout.ts';
+import type { Owner } from './owner.ts';
 
 /** A run that is not sealed yet: `pending/<id>/`. */
 export interface PendingRun {
@@ -168,11 +154,6 @@ function syncTree(dir: Dir): void {
   syncDir(dir);
 }
 
-/** What is known of the process that began a run. A pid says nothing outside its pid namespace and boot. */
-interface Owner extends ProcessIdentity {
-  readonly namespace: string;
-}
-
 function writeOwner(dir: Dir): void {
   const owner: Owner = { ...processIdentity(process.pid), namespace: pidNamespace() };
   const file = createFile(dir, FILE.owner, MODE.file);
@@ -181,33 +162,4 @@ function writeOwner(dir: Dir): void {
   } finally {
     file.close();
   }
-}
-
-const MAX_OWNER_BYTES = 4096;
-
-/** Whether the process that began a run still lives; `unknown` also when it ran in another pid namespace or boot, or on another machine. */
-export function ownerState(run: Dir): 'alive' | 'dead' | 'unknown' {
-  const owner = readOwner(run);
-  const here = processIdentity(process.pid);
-  if (owner === undefined || owner.bootId !== here.bootId || owner.namespace !== pidNamespace())
-    return 'unknown';
-  return isAlive(owner) ? 'alive' : 'dead';
-}
-
-function readOwner(run: Dir): Owner | undefined {
-  try {
-    const value = parseJson(readSmallFile(run, FILE.owner, MAX_OWNER_BYTES).toString('utf8'), FILE.owner);
-    return isOwner(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isOwner(value: unknown): value is Owner {
-  if (typeof value !== 'object' || value === null) return false;
-  if (!('pid' in value && 'startTime' in value && 'bootId' in value && 'namespace' in value)) return false;
-  const { pid, startTime, bootId, namespace } = value;
-  return (
-    typeof pid === 'number' && [startTime, bootId, namespace].every((field) => typeof field === 'string')
-  );
 }

@@ -9,15 +9,9 @@ import {
 } from '../core/index.ts';
 import { Dir, effectiveUser, readSmallFile } from '../fs/index.ts';
 import { reading } from './failures.ts';
-import {
-  decodeWorkspace,
-  FILE,
-  FORMAT,
-  FORMAT_TEXT,
-  isWorkspaceId,
-  type WorkspaceIdentity,
-} from './layout.ts';
+import { decodeWorkspace, FILE, FORMAT, FORMAT_TEXT, isWorkspaceId, type Workspace } from './layout.ts';
 import { type ObjectReader, Objects } from './objects.ts';
+import { type OwnerState, ownerState } from './owner.ts';
 import { tryOpenDir } from './place.ts';
 import { StatIndex } from './stat-index.ts';
 
@@ -88,8 +82,8 @@ export class WorkspaceStore {
     this.#close = () => objects.close();
   }
 
-  /** What the workspace was when it was first seen; undefined when it was not. @throws STORE_DAMAGED */
-  identity(): WorkspaceIdentity | undefined {
+  /** What workspace this is; undefined when nothing was ever stored. @throws STORE_DAMAGED */
+  identity(): Workspace | undefined {
     const text = this.#dir && readText(this.#dir, FILE.workspace);
     return text === undefined ? undefined : decodeWorkspace(text, this.id);
   }
@@ -113,6 +107,16 @@ export class WorkspaceStore {
 
   openPending(id: RunId): Dir | undefined {
     return this.#openRun(FILE.pending, id);
+  }
+
+  /** Whether the process that began a pending run still lives; `unknown` when the run is gone too. */
+  ownerState(id: RunId): OwnerState {
+    const dir = this.openPending(id);
+    try {
+      return dir === undefined ? 'unknown' : ownerState(dir);
+    } finally {
+      dir?.close();
+    }
   }
 
   /** The index of the last scan; empty when there is none that is whole. */

@@ -84,7 +84,7 @@ export function openWorkspaceForWriting(
       };
       const writable = new WritableWorkspace(base, workspace.id, folders);
       if (writable.store.identity() === undefined)
-        writeFileDurably(dir, FILE.workspace, encodeWorkspace(workspace), MODE.file);
+        writeFileDurably(dir, FILE.workspace, encodeWorkspace(workspace.root), MODE.file);
       removeLeftovers(folders, options.now);
       return writable;
     } catch (error) {

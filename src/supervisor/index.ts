@@ -9,3 +9,4 @@ export {
   type SupervisorEvent,
 } from './launch.ts';
 export { probe, type ProbeResult } from './probe.ts';
+export { SYNC_ARGV, syncFileSystem } from './sync-file-system.ts';

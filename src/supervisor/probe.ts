@@ -35,5 +35,9 @@ export async function probe(
   });
   const text = result.stdout !== '' ? result.stdout : result.stderr;
   const errno = result.code;
-  return { works: !result.failed, firstLine: text.split('\n')[0] ?? '', ...(errno !== undefined && { errno }) };
+  return {
+    works: !result.failed,
+    firstLine: text.split('\n')[0] ?? '',
+    ...(errno !== undefined && { errno }),
+  };
 }

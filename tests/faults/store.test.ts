@@ -11,7 +11,7 @@ import { openWorkspaceForWriting } from '../../src/store/write.ts';
 import { CAPSULE, FIRST, INTENT, PLACE, SECOND } from '../fixtures/store-victim.ts';
 import { removeAll, temporaryDir } from '../support/temporary.ts';
 
-const ID = workspaceId(PLACE.root, PLACE);
+const ID = workspaceId(PLACE.root);
 const SEED = Number(process.env['SEED'] ?? Date.now() % 100_000);
 
 /** Victims at a time. */

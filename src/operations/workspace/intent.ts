@@ -1,16 +1,14 @@
 import { canonicalJson, type JsonPath, parseJson, type RunId } from '../../core/index.ts';
-import { type Dir, isAlive, type ProcessIdentity, readSmallFile } from '../../fs/index.ts';
+import { type Dir, readSmallFile } from '../../fs/index.ts';
 import type { Name } from '../../core/index.ts';
 import type { WorkspaceStore } from '../../store/index.ts';
 
 /**
- * What is on the disk before the child starts: enough to know which before-snapshot belongs to which command, and whose process is at it.
- * It is read only to tell active runs from interrupted ones.
+ * What is on the disk before the child starts: enough to know which before-snapshot belongs to which command.
  */
 export interface Intent {
   readonly format: 1;
   readonly runId: RunId;
-  readonly owner: ProcessIdentity;
   readonly kind: 'run' | 'recover';
   readonly argv: readonly string[];
   readonly cwd: JsonPath;
@@ -37,41 +35,27 @@ export function readIntent(dir: Dir): Intent | undefined {
 }
 
 function isIntent(value: unknown): value is Intent {
-  if (
-    typeof value !== 'object' ||
-    value === null ||
-    !('owner' in value) ||
-    !('runId' in value) ||
-    !('argv' in value)
-  )
-    return false;
-  const owner = value.owner;
-  return (
-    typeof owner === 'object' &&
-    owner !== null &&
-    'pid' in owner &&
-    typeof owner.pid === 'number' &&
-    Array.isArray(value.argv)
-  );
+  if (typeof value !== 'object' || value === null) return false;
+  if (!('kind' in value && 'argv' in value && 'startedAt' in value)) return false;
+  return Array.isArray(value.argv) && typeof value.startedAt === 'string';
 }
 
-/** A run without a sealed capsule. `intent` is absent when it was interrupted before its intent was written. */
+/** A run without a sealed capsule. `intent` is absent until its before-snapshot is durable. */
 export interface PendingState {
   readonly runId: RunId;
   readonly active: boolean;
   readonly intent?: Intent;
 }
 
-/** All unsealed runs of the workspace: those whose process lives (`active`) and those that were interrupted. */
+/**
+ * All unsealed runs of the workspace: those whose process lives (`active`), and those that were interrupted. A process of another boot, or in
+ * another pid namespace, cannot be recognised and counts as interrupted.
+ */
 export function pendingRuns(store: WorkspaceStore): PendingState[] {
   return store.pending().map((runId) => {
     const dir = store.openPending(runId);
-    const intent = dir === undefined ? undefined : readIntent(dir);
+    const intent = dir && readIntent(dir);
     dir?.close();
-    return {
-      runId,
-      active: intent !== undefined && isAlive(intent.owner),
-      ...(intent === undefined ? {} : { intent }),
-    };
+    return { runId, active: store.ownerState(runId) === 'alive', ...(intent && { intent }) };
   });
 }

@@ -16,7 +16,7 @@ export interface Opened {
 export function openForReading(context: Context, place: Place): Opened {
   const root = findRoot(context, place);
   const whole = Store.open(place.store);
-  const store = whole.workspace(workspaceId(root.path, root.stat));
+  const store = whole.workspace(workspaceId(root.path));
   const close = (): void => {
     store.close();
     whole.close();

@@ -44,11 +44,15 @@ export function findRoot(context: Context, place: Place): Root {
 }
 
 function unreadable(path: ByteString, chosenBy: RootRule, why: string, cause?: unknown): AgentdiffError {
-  return new AgentdiffError('ROOT_UNREADABLE', `the workspace root cannot be opened: ${lossyText(path)} (${why})`, {
-    hint: 'name a directory that you can read with --root',
-    data: { path: lossyText(path), chosenBy },
-    cause,
-  });
+  return new AgentdiffError(
+    'ROOT_UNREADABLE',
+    `the workspace root cannot be opened: ${lossyText(path)} (${why})`,
+    {
+      hint: 'name a directory that you can read with --root',
+      data: { path: lossyText(path), chosenBy },
+      cause,
+    },
+  );
 }
 
 function chooseRoot(context: Context, place: Place): { path: ByteString; chosenBy: RootRule } {

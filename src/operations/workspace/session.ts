@@ -15,7 +15,7 @@ import {
   toTimeDocument,
 } from '../../capsule/write.ts';
 import { type Digest, invariant, isRunId, type RunId } from '../../core/index.ts';
-import { mountPoints, processIdentity, statPath } from '../../fs/index.ts';
+import { mountPoints, statPath } from '../../fs/index.ts';
 import { captureLevels, changeDecisions, type Policy, policyDigest } from '../../policy/index.ts';
 import { diffSnapshots, scanWorkspace, type Snapshot, withParticulars } from '../../snapshot/index.ts';
 import { type StatIndex, workspaceId } from '../../store/index.ts';
@@ -90,8 +90,7 @@ export class Session {
     this.#request = request;
     this.#startedAt = context.now();
     this.#startedNs = context.monotonic();
-    const { dev, ino } = root.stat;
-    const workspace = { id: workspaceId(root.path, root.stat), root: root.path, dev, ino };
+    const workspace = { id: workspaceId(root.path), root: root.path };
     this.workspace = openWorkspaceForWriting(place.store, workspace, { now: this.#startedAt });
     const { store } = this.workspace;
     this.#previous = previousCapsule(store);
@@ -222,7 +221,6 @@ export class Session {
     return {
       format: 1,
       runId: this.runId,
-      owner: processIdentity(process.pid),
       kind,
       argv,
       cwd: toAbsolutePathDocument(this.#context.cwd),
@@ -265,7 +263,7 @@ export class Session {
   #workspaceDocument(): CapsuleDocument['workspace'] {
     const { path, stat, chosenBy } = this.#root;
     return {
-      id: workspaceId(path, stat),
+      id: workspaceId(path),
       root: toAbsolutePathDocument(path),
       dev: stat.dev.toString(),
       ino: stat.ino.toString(),

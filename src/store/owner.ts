@@ -1,0 +1,47 @@
+import { parseJson } from '../core/index.ts';
+import {
+  type Dir,
+  isAlive,
+  pidNamespace,
+  type ProcessIdentity,
+  processIdentity,
+  readSmallFile,
+} from '../fs/index.ts';
+import { FILE } from './layout.ts';
+
+/** What is known of the process that began a run. A pid says nothing outside its pid namespace and boot. */
+export interface Owner extends ProcessIdentity {
+  readonly namespace: string;
+}
+
+const MAX_OWNER_BYTES = 4096;
+
+/** Whether the process that began a run still lives; see {@link ownerState}. */
+export type OwnerState = 'alive' | 'dead' | 'unknown';
+
+/** Whether the process that began a run still lives; `unknown` also when it ran in another pid namespace or boot, or on another machine. */
+export function ownerState(run: Dir): OwnerState {
+  const owner = readOwner(run);
+  const here = processIdentity(process.pid);
+  if (owner === undefined || owner.bootId !== here.bootId || owner.namespace !== pidNamespace())
+    return 'unknown';
+  return isAlive(owner) ? 'alive' : 'dead';
+}
+
+function readOwner(run: Dir): Owner | undefined {
+  try {
+    const value = parseJson(readSmallFile(run, FILE.owner, MAX_OWNER_BYTES).toString('utf8'), FILE.owner);
+    return isOwner(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isOwner(value: unknown): value is Owner {
+  if (typeof value !== 'object' || value === null) return false;
+  if (!('pid' in value && 'startTime' in value && 'bootId' in value && 'namespace' in value)) return false;
+  const { pid, startTime, bootId, namespace } = value;
+  return (
+    typeof pid === 'number' && [startTime, bootId, namespace].every((field) => typeof field === 'string')
+  );
+}
