@@ -5,6 +5,7 @@ import {
   compareBytes,
   errnoOf,
   fromBytes,
+  invariant,
   isMarked,
   type Name,
   toBytes,
@@ -47,7 +48,10 @@ export class Dir {
    * @throws the system's error, ENOTDIR included
    */
   static open(path: ByteString, anchoring: Anchoring = defaultAnchoring()): Dir {
-    const raw = toPath(path);
+    // With `path` anchoring the path is looked at again and again without following, so the links go first.
+    const raw = toPath(
+      anchoring === 'handle' ? path : fromBytes(fs.realpathSync.native(toPath(path), { encoding: 'buffer' })),
+    );
     return new Dir(fs.openSync(raw, O_RDONLY | O_DIRECTORY), raw, anchoring);
   }
 
@@ -126,8 +130,10 @@ export class Dir {
     return this.#fd;
   }
 
-  /** With `path` anchoring: the path must still lead to the directory that was opened. */
+  /** The handle must be open; with `path` anchoring the path must still lead to the directory that was opened. */
   verify(): void {
+    // The number of a closed descriptor may be another directory's by now.
+    invariant(!this.#closed, 'a directory is not used after it was closed');
     if (this.anchoring === 'handle') return;
     const now = fs.lstatSync(this.#path, { bigint: true, throwIfNoEntry: false });
     if (now !== undefined && isSameInode(now, this.#identity)) return;
@@ -154,6 +160,7 @@ export class Dir {
 /** An open file. Its state and bytes come from the handle, never again from the name. */
 export class OpenFile {
   readonly fd: number;
+  #closed = false;
 
   constructor(fd: number) {
     this.fd = fd;
@@ -169,6 +176,8 @@ export class OpenFile {
   }
 
   close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
     fs.closeSync(this.fd);
   }
 }

@@ -27,7 +27,7 @@ export class NewFile extends OpenFile {
 
   /** Sets modification time (and access time, to the same). Node passes seconds as a double: microseconds at best. */
   setModified(mtimeNs: bigint): void {
-    const seconds = Number(mtimeNs) / 1e9;
+    const seconds = secondsOf(mtimeNs);
     fs.futimesSync(this.fd, seconds, seconds);
   }
 
@@ -233,8 +233,13 @@ export function changeDirMetadata(
 /** Sets the modification time of an entry, a link's own included. Microseconds at best. */
 export function setModified(dir: Dir, name: Name, mtimeNs: bigint): void {
   dir.verify();
-  const seconds = Number(mtimeNs) / 1e9;
+  const seconds = secondsOf(mtimeNs);
   fs.lutimesSync(dir.at(name), seconds, seconds);
+}
+
+/** As text, because Node takes a negative number (a time before 1970) for "now". */
+function secondsOf(timeNs: bigint): string {
+  return String(Number(timeNs) / 1e9);
 }
 
 /**
