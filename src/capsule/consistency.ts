@@ -13,7 +13,7 @@ import {
 } from './format.ts';
 import { wordReversibility } from './reversibility.ts';
 
-export type DocumentProblemWord = FileProblemWord | 'invalid' | 'broken-chain' | 'inconsistent';
+type DocumentProblemWord = FileProblemWord | 'invalid' | 'broken-chain' | 'inconsistent';
 
 /** A document that is not what the format says, or does not agree with another. */
 export interface DocumentProblem {

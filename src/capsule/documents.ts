@@ -21,18 +21,27 @@ import type {
   StateDocument,
 } from './format.ts';
 
+/**
+ * Here and below, members stand in the order of RFC 8785 and all numbers are integers, so that plain `JSON.stringify` gives the canonical
+ * bytes: canonicalising each of a hundred thousand lines is most of the time that a seal takes. A property test compares the two.
+ */
 export function toChangeDocument(record: ChangeRecord): ChangeDocument {
   const { path, before, after, level, decision, rule, recoverable, reason } = record;
   return {
-    ...toJsonPath(path),
-    ...(before && { before: toStateDocument(before) }),
     ...(after && { after: toStateDocument(after) }),
-    level,
+    ...(before && { before: toStateDocument(before) }),
     decision,
-    rule,
-    recoverable,
+    level,
+    ...toJsonPath(path),
     ...(reason && { reason }),
+    recoverable,
+    rule,
   };
+}
+
+/** One line of `changes.jsonl`, without its newline. */
+export function toChangeLine(record: ChangeRecord): string {
+  return JSON.stringify(toChangeDocument(record));
 }
 
 /**
@@ -86,38 +95,27 @@ function tryPath(json: JsonPath): RelPath | undefined {
 }
 
 function toStateDocument({ state, particulars }: Observed): StateDocument {
+  const { kind, mode, uid, gid, size, content } = state;
   return {
-    kind: state.kind,
-    mode: toOctal(state.mode),
-    uid: state.uid,
-    gid: state.gid,
-    size: state.size,
-    ...contentMembers(state.content),
-    ...(particulars && {
-      info: {
-        mtimeNs: particulars.mtimeNs.toString(),
-        nlink: particulars.nlink,
-        inode: particulars.inode,
-      },
-    }),
+    ...(content.is === 'device' && { device: content.number }),
+    ...(content.is === 'digest' && { digest: content.digest }),
+    gid,
+    ...(content.is === 'identity' && { identity: content.identity }),
+    ...(particulars && { info: toInfo(particulars) }),
+    kind,
+    mode: toOctal(mode),
+    size,
+    uid,
+    ...(content.is === 'unknown' && { unknown: toUnknown(content) }),
   };
 }
 
-function contentMembers(content: Content): Pick<StateDocument, 'digest' | 'identity' | 'device' | 'unknown'> {
-  switch (content.is) {
-    case 'digest':
-      return { digest: content.digest };
-    case 'identity':
-      return { identity: content.identity };
-    case 'device':
-      return { device: content.number };
-    case 'unknown': {
-      const { reason, identity } = content;
-      return { unknown: { reason, ...(identity !== undefined && { identity }) } };
-    }
-    case 'nothing':
-      return {};
-  }
+function toInfo({ mtimeNs, nlink, inode }: Particulars): NonNullable<StateDocument['info']> {
+  return { inode, mtimeNs: mtimeNs.toString(), nlink };
+}
+
+function toUnknown({ reason, identity }: Content & { is: 'unknown' }): NonNullable<StateDocument['unknown']> {
+  return identity === undefined ? { reason } : { identity, reason };
 }
 
 function fromStateDocument(entry: JsonPath, document: StateDocument): Observed {

@@ -73,7 +73,7 @@ export function readManifest(dir: Dir): { digests: Digests; digest: Digest } | F
 }
 
 /** A member that is there, a regular file and not too large, or what is wrong with it. Never opens it. */
-export function lookAt(dir: Dir, member: MemberName): Stat | FileProblemWord {
+function lookAt(dir: Dir, member: MemberName): Stat | FileProblemWord {
   return attempt(() => {
     const seen = dir.tryLstat(memberName(member));
     if (seen === undefined) return 'missing';
@@ -115,19 +115,20 @@ function hashMember(
 }
 
 /** A line without its newline; `isWhole` is false for a last line that has none. */
-export interface Line {
+interface Line {
   readonly bytes: Buffer;
   readonly isWhole: boolean;
 }
 
 /**
- * The lines of a member, in flat memory.
+ * The lines of a member, each as `read` makes it, in flat memory. The file is closed when the caller stops, at the end or before.
  * @returns after the last line: the digest of all bytes, or what went wrong; a line over the limit ends it with `too-large`
  */
-export function* readLines(
+export function* readLines<T>(
   dir: Dir,
   member: MemberName,
-): Generator<Line, { digest: Digest } | FileProblemWord> {
+  read: (line: Line) => T,
+): Generator<T, { digest: Digest } | FileProblemWord> {
   const seen = lookAt(dir, member);
   if (isProblem(seen)) return seen;
   const file = attempt(() => openSeen(dir, memberName(member), seen));
@@ -148,13 +149,13 @@ export function* readLines(
       let start = 0;
       for (let end = piece.indexOf(NEWLINE); end >= 0; end = piece.indexOf(NEWLINE, start)) {
         if (end - start > MAX_LINE_BYTES) return 'too-large';
-        yield { bytes: piece.subarray(start, end), isWhole: true };
+        yield read({ bytes: piece.subarray(start, end), isWhole: true });
         start = end + 1;
       }
       rest = piece.subarray(start);
       if (rest.length > MAX_LINE_BYTES) return 'too-large';
     }
-    if (rest.length > 0) yield { bytes: rest, isWhole: false };
+    if (rest.length > 0) yield read({ bytes: rest, isWhole: false });
     if (!isUnmoved(file.stat(), seen)) return 'changed';
     return { digest: hasher.digest() };
   } finally {

@@ -48,8 +48,8 @@ export type Outcome =
   | 'timed-out'
   | 'interrupted'
   | 'unsealed';
-export type ChosenBy = 'option' | 'environment' | 'policy-file' | 'git' | 'cwd';
-export type RuntimeName = 'local';
+type ChosenBy = 'option' | 'environment' | 'policy-file' | 'git' | 'cwd';
+type RuntimeName = 'local';
 export type ReversibilityTier = 'contained' | 'snapshot' | 'partial' | 'none';
 
 /** Why the before-state of a change cannot be put back, as far as the run itself knows. */
@@ -106,7 +106,7 @@ export interface CapsuleDocument {
   previous?: { runId: RunId; digest: Digest };
 }
 
-export interface WorkspaceDocument {
+interface WorkspaceDocument {
   /** 32 hex digits. */
   id: string;
   /** The real path. */
@@ -165,7 +165,7 @@ export interface UnobservedDocument extends JsonPath {
   reason: UnobservedReason;
 }
 
-export interface LoweredDocument extends JsonPath {
+interface LoweredDocument extends JsonPath {
   level: CaptureLevel;
   rule: string;
   files: number;
@@ -179,7 +179,7 @@ export interface ChangeCounts {
 }
 
 /** The facts; the words for them come from `wordReversibility` alone, so a capsule cannot claim more than it says here. */
-export interface ReversibilityDocument {
+interface ReversibilityDocument {
   tier: ReversibilityTier;
   recoverable: number;
   /** Ordered by reason, each reason once, no zero counts. */
@@ -214,7 +214,7 @@ export interface StateDocument {
   info?: { mtimeNs: string; nlink: number; inode: string };
 }
 
-export interface ChangeVerdict {
+interface ChangeVerdict {
   readonly level: CaptureLevel;
   readonly decision: Decision;
   readonly rule: string;
@@ -241,7 +241,7 @@ export type EventBody =
   | ({ type: 'recover-step'; result: StepResult; reason?: string } & JsonPath)
   | { type: 'sealing'; by: 'run' | 'seal' };
 
-export type StepResult = 'restored' | 'removed' | 'already-right' | 'refused';
+type StepResult = 'restored' | 'removed' | 'already-right' | 'refused';
 
 /** One line of `events.jsonl`: `prev` is the SHA-256 of the line before, without its newline. */
 export type EventDocument = EventBody & { seq: number; at: string; prev: string };

@@ -6,18 +6,8 @@ export {
   toAbsolutePathDocument,
   toChangeDocument,
   toSnapshotDocument,
-  toTimeDocument,
 } from './documents.ts';
+export type { FileProblem } from './files.ts';
 export type * from './format.ts';
-export { FORMAT, MAX_NAMED_PATHS } from './format.ts';
-export { type FileProblem, type FileProblemWord } from './files.ts';
-export type { DocumentProblem, DocumentProblemWord } from './consistency.ts';
 export { CapsuleReader } from './reader.ts';
-export {
-  type CoverageFacts,
-  type Reversibility,
-  type ReversibilityFacts,
-  reversibilityOf,
-  wordLimits,
-  wordReversibility,
-} from './reversibility.ts';
+export { type Reversibility, reversibilityOf } from './reversibility.ts';

@@ -123,18 +123,14 @@ export class CapsuleReader {
   *#readList(
     member: 'changes.jsonl' | 'events.jsonl',
   ): Generator<{ value: unknown; text: string; line: number }> {
-    const lines = readLines(this.#dir, member);
     let line = 0;
-    for (;;) {
-      const next = lines.next();
-      if (next.done === true) {
-        if (isProblem(next.value)) throw damaged(member, next.value, line + 1);
-        return this.#compare(member, next.value.digest, false);
-      }
+    const end = yield* readLines(this.#dir, member, ({ bytes, isWhole }) => {
       line++;
-      if (!next.value.isWhole) throw damaged(member, 'cut-short', line);
-      yield { ...parseCanonical(next.value.bytes, member, line), line };
-    }
+      if (!isWhole) throw damaged(member, 'cut-short', line);
+      return { ...parseCanonical(bytes, member, line), line };
+    });
+    if (isProblem(end)) throw damaged(member, end, line + 1);
+    this.#compare(member, end.digest, false);
   }
 
   #compare(member: ListedMember, found: Digest, cutShort: boolean): void {

@@ -13,7 +13,7 @@ import {
 import type { Dir } from '../fs/index.ts';
 import { createFile, type NewFile, syncDir } from '../fs/write.ts';
 import { ChangeListCheck, ChangeTally } from './change-list.ts';
-import { toChangeDocument, toTimeDocument } from './documents.ts';
+import { toChangeLine, toTimeDocument } from './documents.ts';
 import {
   type CapsuleDocument,
   type ChangeRecord,
@@ -27,17 +27,9 @@ import {
 } from './format.ts';
 import { encodeManifest } from './manifest.ts';
 
-export type * from './format.ts';
+export { toAbsolutePathDocument, toSnapshotDocument, toTimeDocument } from './documents.ts';
 export { FORMAT, MAX_NAMED_PATHS } from './format.ts';
-export { toAbsolutePathDocument, toChangeDocument, toSnapshotDocument, toTimeDocument } from './documents.ts';
-export {
-  type CoverageFacts,
-  type Reversibility,
-  type ReversibilityFacts,
-  wordLimits,
-  reversibilityOf,
-  wordReversibility,
-} from './reversibility.ts';
+export { reversibilityOf, wordLimits, wordReversibility } from './reversibility.ts';
 
 /** Sealed files are read-only, so that nothing alters them by accident; the reader does not judge permission bits. */
 const SEALED_MODE = 0o400;
@@ -98,7 +90,7 @@ export class CapsuleWriter {
       for (const record of records) {
         check.add(record);
         tally.add(record);
-        file.append(`${canonicalJson(toChangeDocument(record))}\n`);
+        file.append(`${toChangeLine(record)}\n`);
       }
       this.#digests.set('changes.jsonl', file.finish());
     } finally {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type ReversibilityFacts, wordLimits, wordReversibility } from '../../../src/capsule/index.ts';
+import { wordLimits, wordReversibility } from '../../../src/capsule/write.ts';
+
+type ReversibilityFacts = Parameters<typeof wordReversibility>[0];
 
 const ALL: ReversibilityFacts = {
   recoverable: 7,

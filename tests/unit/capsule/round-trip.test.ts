@@ -36,7 +36,7 @@ describe('a capsule that was written', () => {
   it('is checked by sha256sum alone', () => {
     const directory = temporaryDir();
     writeSample(directory);
-    const output = execFileSync('sha256sum', ['-c', '--strict', 'SHA256SUMS'], {
+    const output = execFileSync('env', ['sha256sum', '-c', '--strict', 'SHA256SUMS'], {
       cwd: directory,
       encoding: 'utf8',
     });

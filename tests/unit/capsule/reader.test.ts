@@ -1,0 +1,85 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { CapsuleReader } from '../../../src/capsule/index.ts';
+import { CapsuleWriter } from '../../../src/capsule/write.ts';
+import { parseRelPath } from '../../../src/core/index.ts';
+import { Dir } from '../../../src/fs/index.ts';
+import {
+  AT,
+  POLICY,
+  readMemberText,
+  replaceMember,
+  RUN_ID,
+  sampleChanges,
+  sampleDocument,
+  writeSample,
+} from '../../support/sample-capsule.ts';
+import { temporaryDir } from '../../support/temporary.ts';
+
+const COUNT = 10_000;
+
+/** A capsule whose list of changes is longer than any buffer of the reader. */
+function writeLong(): string {
+  const directory = temporaryDir();
+  const writer = CapsuleWriter.open(Dir.open(directory), { runId: RUN_ID, pid: 1, at: AT });
+  const template = sampleChanges().filter(({ path: at }) => at === '__proto__');
+  const changes = Array.from({ length: COUNT }, (_, i) => parseRelPath(`${100_000 + i}`)).flatMap((at) =>
+    template.map((change) => ({ ...change, path: at })),
+  );
+  writer.seal(AT, 'run', sampleDocument(writer.writeChanges(changes)), POLICY);
+  return directory;
+}
+
+describe('reading a long list', () => {
+  it('gives every line once, across the edges of its pieces', () => {
+    const directory = writeLong();
+    expect(fs.statSync(path.join(directory, 'changes.jsonl')).size).toBeGreaterThan(3 * 1024 * 1024);
+    const paths = [...CapsuleReader.open(Dir.open(directory)).changes()].map((change) => change.path);
+    expect(paths).toHaveLength(COUNT);
+    expect(new Set(paths).size).toBe(COUNT);
+  });
+
+  it('is lazy: the first lines come before the end is looked at', () => {
+    const directory = writeLong();
+    const text = readMemberText(directory, 'changes.jsonl');
+    replaceMember(directory, 'changes.jsonl', `${text.slice(0, -10)}broken`);
+    const changes = CapsuleReader.open(Dir.open(directory)).changes();
+    expect(changes.next().value).toMatchObject({ path: '100000' });
+    expect(() => [...changes]).toThrow(expect.objectContaining({ code: 'CAPSULE_DAMAGED' }));
+  });
+
+  it('leaves no file open when the caller stops early', () => {
+    const directory = writeLong();
+    const reader = CapsuleReader.open(Dir.open(directory));
+    const before = fs.readdirSync('/proc/self/fd').length;
+    for (const _ of reader.changes()) break;
+    expect(fs.readdirSync('/proc/self/fd').length).toBe(before);
+  });
+});
+
+describe('a capsule that may not be read', () => {
+  it.skipIf(process.getuid?.() === 0)('is named as unreadable (skipped for root, whom no mode stops)', () => {
+    const directory = temporaryDir();
+    writeSample(directory);
+    fs.chmodSync(path.join(directory, 'policy.json'), 0);
+    const reader = CapsuleReader.open(Dir.open(directory));
+    expect(reader.checkFiles()).toEqual([{ member: 'policy.json', problem: 'unreadable' }]);
+    expect(() => reader.policy()).toThrow(expect.objectContaining({ code: 'CAPSULE_DAMAGED' }));
+  });
+
+  it('has a digest only when its manifest can be used', () => {
+    const directory = temporaryDir();
+    writeSample(directory);
+    replaceMember(directory, 'SHA256SUMS', '');
+    const reader = CapsuleReader.open(Dir.open(directory));
+    for (const read of [() => reader.digest(), () => reader.document(), () => [...reader.events()]]) {
+      expect(read).toThrow(
+        expect.objectContaining({
+          code: 'CAPSULE_DAMAGED',
+          data: { member: 'SHA256SUMS', problem: 'nothing-listed' },
+        }),
+      );
+    }
+  });
+});
