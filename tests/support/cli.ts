@@ -5,10 +5,11 @@ import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { temporaryDir } from './temporary.ts';
 
-/** The command as a user starts it; `npm test` builds it before the tests run. */
 const osSignals = new Map(Object.entries(os.constants.signals));
 
-const BIN = fileURLToPath(new URL('../../bin/agentdiff.js', import.meta.url));
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+/** The command as a user starts it; `npm test` builds it before the tests run. */
+const BIN = path.join(PROJECT, 'bin/agentdiff.js');
 
 export interface Ended {
   /** As a shell would see it: 128 + n for a signal. */
@@ -22,6 +23,10 @@ interface Options {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly input?: string | Buffer;
 }
+
+/** Who starts the commands of a sandbox: the caller, or a user without any privilege. */
+type User = 'caller' | 'nobody';
+const NOBODY = 65534;
 
 /** A workspace, a store and a home of their own, removed when the test ends. Nothing of the caller's environment reaches a command but PATH. */
 export interface Sandbox {
@@ -41,14 +46,18 @@ export interface Sandbox {
   readonly newestCapsule: () => string;
 }
 
-export function sandbox(): Sandbox {
+export function sandbox(user: User = 'caller'): Sandbox {
   const base = temporaryDir();
   const at = (name: string): string => path.join(base, name);
   const [ws, store, home, tools] = [at('ws'), at('store'), at('home'), at('tools')];
   for (const dir of [ws, home, tools]) fs.mkdirSync(dir);
-  fs.writeFileSync(path.join(tools, 'T'), `#!/bin/sh\nexec '${process.execPath}' '${BIN}' "$@"\n`, {
-    mode: 0o755,
-  });
+  const become = user === 'nobody' && process.getuid?.() === 0 ? AS_NOBODY : [];
+  const [node, bin] = become.length === 0 ? [process.execPath, BIN] : copyForAll(tools);
+  if (become.length > 0) {
+    fs.chmodSync(base, 0o777);
+    for (const dir of [ws, home]) fs.chownSync(dir, NOBODY, NOBODY);
+  }
+  fs.writeFileSync(at('tools/T'), `#!/bin/sh\nexec '${node}' '${bin}' "$@"\n`, { mode: 0o755 });
   const environment = {
     PATH: `${tools}:${process.env['PATH']}`,
     HOME: home,
@@ -57,22 +66,37 @@ export function sandbox(): Sandbox {
     GIT_CONFIG_GLOBAL: '/dev/null',
     GIT_CONFIG_NOSYSTEM: '1',
   };
-  const start = (file: string, args: readonly string[], options: Options): Ended =>
-    spawn(file, args, { cwd: ws, ...options, env: { ...environment, ...options.env } });
+  const start = (argv: readonly string[], options: Options): Ended =>
+    spawn([...become, ...argv], { cwd: ws, ...options, env: { ...environment, ...options.env } });
   const agentdiff = (args: readonly string[], options: Options = {}): Ended =>
-    start(process.execPath, [BIN, ...args], options);
+    start([node, bin, ...args], options);
   return {
     ws,
     store,
     home,
     agentdiff,
-    bash: (script, options = {}) => start('bash', ['-c', script], options),
+    bash: (script, options = {}) => start(['bash', '-c', script], options),
     json: (args, options) => JSON.parse(agentdiff([...args, '--json'], options).stdout),
     newestCapsule: () => newestCapsule(store),
   };
 }
 
-function spawn(file: string, args: readonly string[], options: Options): Ended {
+const AS_NOBODY = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'];
+
+/** The checkout and the caller's Node.js may lie where nobody else can read. */
+function copyForAll(tools: string): [node: string, bin: string] {
+  for (const part of ['bin', 'dist', 'package.json'])
+    fs.cpSync(path.join(PROJECT, part), path.join(tools, part), { recursive: true });
+  const canStart = (node: string): boolean =>
+    spawnSync('setpriv', [...AS_NOBODY.slice(1), node, '--version']).status === 0;
+  if (canStart(process.execPath)) return [process.execPath, path.join(tools, 'bin/agentdiff.js')];
+  const node = path.join(tools, 'node');
+  fs.copyFileSync(process.execPath, node, fs.constants.COPYFILE_FICLONE);
+  fs.chmodSync(node, 0o755);
+  return [node, path.join(tools, 'bin/agentdiff.js')];
+}
+
+function spawn([file = '', ...args]: readonly string[], options: Options): Ended {
   const { status, signal, stdout, stderr, error } = spawnSync(file, args, {
     ...options,
     encoding: 'utf8',
