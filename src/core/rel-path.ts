@@ -14,10 +14,11 @@ export const ROOT_PATH = '' as RelPath;
 
 const SLASH = 0x2f;
 
-/** Checks that `text` can be one directory entry's name. */
+/** Checks that `text` can be one directory entry's name, in its one in-memory form. */
 export function isName(text: ByteString): text is Name {
   if (text === '' || text === '.' || text === '..') return false;
-  return !(isMarked(text) ? text.slice(1) : text).match(/[/\0]/);
+  if (isMarked(text)) return fromBytes(toBytes(text)) === text && !/[/\0]/.test(text.slice(1));
+  return !/[/\0]/.test(text);
 }
 
 /** `parent/name`. */
@@ -67,7 +68,8 @@ export function isWithin(path: RelPath, ancestor: RelPath): boolean {
  * @throws PATH_INVALID
  */
 export function parseRelPath(text: ByteString): RelPath {
-  if (!namesOf(text as RelPath).every(isName) || text === '') {
+  const isOneForm = !isMarked(text) || fromBytes(toBytes(text)) === text;
+  if (text === '' || !isOneForm || !namesOf(text as RelPath).every(isName)) {
     throw new AgentdiffError(
       'PATH_INVALID',
       `not a plain relative path: ${JSON.stringify(lossyText(text))}`,
@@ -97,7 +99,12 @@ export function toJsonPath(path: RelPath): JsonPath {
  * @throws PATH_INVALID when it is not a plain relative path, or not in its one canonical form
  */
 export function fromJsonPath(json: JsonPath): RelPath {
-  if (json.pathBytes === undefined) return json.path === '.' ? ROOT_PATH : parseRelPath(json.path);
+  if (json.pathBytes === undefined) {
+    if (json.path === '.') return ROOT_PATH;
+    // A marked form would be a second spelling of what `pathBytes` says.
+    if (isMarked(json.path)) throw new AgentdiffError('PATH_INVALID', 'a path holds a NUL');
+    return parseRelPath(json.path);
+  }
   const bytes = Buffer.from(json.pathBytes, 'base64');
   const path = parseRelPath(fromBytes(bytes));
   const back = toJsonPath(path);

@@ -1,0 +1,41 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isRunId, newRunId, type RunId } from '../../../src/core/index.ts';
+
+const NOW = Date.UTC(2026, 10, 30, 18, 47, 26, 5);
+
+describe('a run id', () => {
+  it('says the time', () => {
+    const id = newRunId(NOW, undefined);
+    expect(id).toMatch(/^20261130T184726Z-005[0-9a-f]{5}$/);
+    expect(isRunId(id)).toBe(true);
+  });
+
+  it.each([
+    '',
+    'last',
+    '20261130T184726Z',
+    '20261130T184726Z-005',
+    '20261130T184726Z-0054F9C2',
+    '../20261130T184726Z-4f9c2a1b',
+  ])('is not %j', (text) => {
+    expect(isRunId(text)).toBe(false);
+  });
+
+  it('sorts after the newest one, wherever the clock stands', () => {
+    const time = fc.integer({ min: 0, max: Date.UTC(2100, 0) });
+    fc.assert(
+      fc.property(time, time, (a, b) => {
+        const first = newRunId(a, undefined);
+        const second = newRunId(b, first);
+        expect(isRunId(second)).toBe(true);
+        expect(second > first).toBe(true);
+      }),
+    );
+  });
+
+  it('sorts after one whose milliseconds no clock makes', () => {
+    const odd = '20261130T184726Z-fffaaaaa' as RunId;
+    expect(newRunId(NOW, odd) > odd).toBe(true);
+  });
+});
