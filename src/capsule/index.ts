@@ -10,4 +10,5 @@ export {
 export type { FileProblem } from './files.ts';
 export type * from './format.ts';
 export { CapsuleReader } from './reader.ts';
+export { type DocumentProblem } from './consistency.ts';
 export { type Reversibility, reversibilityOf } from './reversibility.ts';

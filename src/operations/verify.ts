@@ -85,12 +85,13 @@ function judge(ref: string, { dir, location, store }: Located, expect: Digest | 
     return { ref, location, verdict: 'unsupported', claims: [], problem: error.message };
   }
   const intact = checkFilesIntact(reader);
-  const schema = checkSchema(reader);
+  const problems = reader.checkDocuments();
+  const schema = checkSchema(reader, problems);
   const isReadable = intact.status === 'holds' && schema.status === 'holds';
   const claims: Claim[] = [
     intact,
     schema,
-    checkConsistency(reader, store, isReadable),
+    checkConsistency(reader, store, problems, isReadable),
     checkObjects(reader, store, isReadable),
     notSigned(),
     checkChain(reader, store, isReadable),

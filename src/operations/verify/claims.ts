@@ -2,6 +2,7 @@ import {
   type CapsuleDocument,
   type CapsuleReader,
   type ChangeRecord,
+  type DocumentProblem,
   fromSnapshotDocument,
 } from '../../capsule/index.ts';
 import { AgentdiffError, canonicalJson, type Digest, lossyText } from '../../core/index.ts';
@@ -51,16 +52,23 @@ export function checkFilesIntact(reader: CapsuleReader): Claim {
   return claim('files-intact', findings, 'every file has the digest that SHA256SUMS names');
 }
 
-/** Every document is what the format says. */
-export function checkSchema(reader: CapsuleReader): Claim {
-  const findings = reader
-    .checkDocuments()
-    .map(({ member, problem, detail }) => ({ code: problem, where: member, what: detail }));
+/** Every document is what the format says. @param problems what the reader's `checkDocuments` found */
+export function checkSchema(reader: CapsuleReader, problems: readonly DocumentProblem[]): Claim {
+  const findings = problems.filter((problem) => !isContradiction(problem)).map(toFinding);
   if (findings.length === 0) findings.push(...policyFindings(reader));
   return claim('schema-valid', findings, 'every document is what format 1 says');
 }
 
-function policyFindings(reader: CapsuleReader): { code: 'invalid'; where: 'policy.json'; what: string }[] {
+/** Valid by itself, and at odds with another document or with the line before. */
+function isContradiction({ problem }: DocumentProblem): boolean {
+  return problem === 'inconsistent' || problem === 'broken-chain';
+}
+
+function toFinding({ member, problem, detail }: DocumentProblem): Finding {
+  return { code: problem, where: member, what: detail };
+}
+
+function policyFindings(reader: CapsuleReader): Finding[] {
   try {
     parsePolicy(reader.policy());
     return [];
@@ -69,18 +77,28 @@ function policyFindings(reader: CapsuleReader): { code: 'invalid'; where: 'polic
   }
 }
 
-/** The changes are the difference of the two snapshots, and the decisions are what the policy says of them. */
+/**
+ * The documents agree with each other, the changes are the difference of the two snapshots, and the decisions are what the policy says of them.
+ * @param problems what the reader's `checkDocuments` found
+ */
 export function checkConsistency(
   reader: CapsuleReader,
   store: WorkspaceStore | undefined,
+  problems: readonly DocumentProblem[],
   isReadable: boolean,
 ): Claim {
   const name = 'documents-consistent';
+  const findings = problems.filter(isContradiction).map(toFinding);
+  if (findings.length > 0) return claim(name, findings, '');
   if (!isReadable) return notChecked(name, 'the documents cannot be relied on');
-  if (store === undefined) return notChecked(name, 'the store with the snapshots is not at hand');
+  if (store === undefined)
+    return notChecked(
+      name,
+      'the store with the snapshots is not at hand; the documents agree with each other',
+    );
   const document = reader.document();
   const policy = parsePolicy(reader.policy());
-  const findings: Finding[] = launchFindings(document, policy);
+  findings.push(...launchFindings(document, policy));
   try {
     findings.push(...changeFindings(reader, document, policy, store));
   } catch (error) {
