@@ -84,8 +84,7 @@ export function applyRecover(context: Context, request: RecoverRequest, shown: R
     });
     try {
       session.snapshotBefore();
-      const plan = planFor(root, store, shown.runId, paths);
-      if (plan.digest !== shown.digest) throw stalePlan(session);
+      const plan = planAgain(session, shown, () => planFor(root, store, shown.runId, paths));
       return perform(context, root, session, plan);
     } finally {
       session.close();
@@ -236,10 +235,17 @@ function pathsWithoutChange(paths: readonly RelPath[], changes: readonly { path:
   return new Set(paths.filter((path) => !changes.some((change) => isWithin(change.path, path))));
 }
 
-/** Nothing was touched yet, so the session never was. */
-function stalePlan(session: Session): AgentdiffError {
+/** When this fails nothing was touched yet, so the session never was. @throws NOT_APPROVED */
+function planAgain(session: Session, shown: RecoverPlan, make: () => RecoverPlan): RecoverPlan {
+  try {
+    const plan = make();
+    if (plan.digest === shown.digest) return plan;
+  } catch (error) {
+    session.abandon();
+    throw error;
+  }
   session.abandon();
-  return new AgentdiffError(
+  throw new AgentdiffError(
     'NOT_APPROVED',
     'the workspace changed after the plan was shown; nothing was touched',
     {

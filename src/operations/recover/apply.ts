@@ -1,7 +1,7 @@
 import { AgentdiffError, type RelPath, ROOT_PATH, splitPath } from '../../core/index.ts';
-import type { Dir } from '../../fs/index.ts';
+import { type Dir, isSameInode } from '../../fs/index.ts';
 import { changeDirMetadata, syncDir } from '../../fs/write.ts';
-import { isRootInState, observe } from '../../snapshot/index.ts';
+import { isRootInState, observe, type Place } from '../../snapshot/index.ts';
 import type { ObjectReader } from '../../store/index.ts';
 import { isMetadataOnly } from '../workspace/assess.ts';
 import { deepestFirst, type PlannedStep, type RecoverPlan } from './plan.ts';
@@ -21,7 +21,8 @@ export interface StepResult {
 
 /**
  * Carries out a plan: every step is checked again at its turn, by compare-and-swap, and a failure of one is a refusal of that one.
- * Order: removals deepest first, directories shallowest first, files and links, then modes and times of directories, deepest first.
+ * Order: modes of directories that open them to their owner; removals deepest first, directories shallowest first, files and links; then
+ * all other modes and times of directories, deepest first.
  */
 export function applyPlan(root: Dir, plan: RecoverPlan, objects: ObjectReader): StepResult[] {
   const work = new Work(root, objects);
@@ -32,11 +33,13 @@ export function applyPlan(root: Dir, plan: RecoverPlan, objects: ObjectReader): 
     directories,
     (step) => step.expected?.kind !== 'directory',
   );
+  const [opened, closed] = partition(keptDirectories, isOpenedToOwner);
+  for (const step of opened.sort((a, b) => deepestFirst(b, a))) work.attempt(step, metadataStep);
   for (const step of removals.sort(deepestFirst)) work.attempt(step, swapStep);
   for (const step of newDirectories.sort((a, b) => deepestFirst(b, a))) work.attempt(step, swapStep);
   for (const step of others) work.attempt(step, isMetadataStep(step) ? metadataStep : swapStep);
   for (const step of [...newDirectories].sort(deepestFirst)) work.attempt(step, finishStep);
-  for (const step of keptDirectories.sort(deepestFirst)) work.attempt(step, metadataStep);
+  for (const step of closed.sort(deepestFirst)) work.attempt(step, metadataStep);
   work.end();
   return plan.steps.map((step) => work.resultOf(step));
 }
@@ -46,18 +49,28 @@ function isRemoval({ expected, wanted }: PlannedStep): boolean {
   return wanted === undefined || (expected?.kind === 'directory' && wanted.state.kind !== 'directory');
 }
 
+/** Without these rights the names in it cannot be changed. */
+function isOpenedToOwner({ expected, wanted }: PlannedStep): boolean {
+  const opens = (mode = 0): boolean => (mode & 0o700) === 0o700;
+  return opens(wanted?.state.mode) && !opens(expected?.mode);
+}
+
 function isMetadataStep({ expected, wanted }: PlannedStep): boolean {
   return wanted !== undefined && isMetadataOnly(expected, wanted.state);
 }
 
+/** @param known the entry's ctime is that of this recover's own last act on another name of the same file */
 type Action = (
-  place: { parent: Dir; name: Parameters<typeof swap>[1] },
+  place: Target,
   step: PlannedStep,
   objects: ObjectReader,
+  known: 'in-place' | 'renamed',
 ) => void;
 
-const swapStep: Action = ({ parent, name }, { expected, wanted }, objects) =>
-  swap(parent, name, expected, wanted, objects);
+type Target = Exclude<Place, { found: 'blocked' }>;
+
+const swapStep: Action = ({ parent, name }, { expected, wanted }, objects, known) =>
+  swap(parent, name, expected, wanted, objects, known);
 
 const metadataStep: Action = ({ parent, name }, { expected, wanted }) => {
   if (expected !== undefined && wanted !== undefined) changeMetadata(parent, name, expected, wanted.state);
@@ -67,12 +80,14 @@ const finishStep: Action = ({ parent, name }, { wanted }) => {
   if (wanted !== undefined) finishDirectory(parent, name, wanted);
 };
 
-/** The refusals so far, and the directories whose names changed. */
+/** The refusals so far, the directories whose names changed, and the files of which one name was handled. */
 class Work {
   readonly #root: Dir;
   readonly #objects: ObjectReader;
   readonly #refusals = new Map<RelPath, Refusal>();
   readonly #touched = new Set<RelPath>();
+  /** By `dev:ino`, of files with several names. */
+  readonly #ctimes = new Map<string, bigint>();
 
   constructor(root: Dir, objects: ObjectReader) {
     this.#root = root;
@@ -96,10 +111,27 @@ class Work {
       throw new Refusal(code, 'the directory that should hold it is not there');
     }
     try {
-      action(place, step, this.#objects);
+      this.#attemptAt(place, step, action);
       this.#touched.add(splitPath(step.path)?.parent ?? ROOT_PATH);
     } finally {
       place.parent.close();
+    }
+  }
+
+  /** Dropping one name of a file moves the ctime that its other names are known by, so what it becomes by our own act is kept in mind. */
+  #attemptAt(place: Target, step: PlannedStep, action: Action): void {
+    if (place.found === 'absent') return action(place, step, this.#objects, 'in-place');
+    const { parent, name, stat } = place;
+    const inode = `${stat.dev}:${stat.ino}`;
+    const ctime = this.#ctimes.get(inode);
+    if (stat.kind !== 'file' || (stat.nlink < 2 && ctime === undefined))
+      return action(place, step, this.#objects, 'in-place');
+    const file = parent.openEntry(name);
+    try {
+      action(place, step, this.#objects, ctime === stat.ctimeNs ? 'renamed' : 'in-place');
+      if (isSameInode(file.stat(), stat)) this.#ctimes.set(inode, file.stat().ctimeNs);
+    } finally {
+      file.close();
     }
   }
 

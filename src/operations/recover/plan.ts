@@ -89,8 +89,8 @@ function select({ changes, paths }: PlanInput): Map<RelPath, Draft> {
   const drafts = new Map<RelPath, Draft>();
   for (const record of changes) {
     const isSelected = paths.length === 0 || paths.some((path) => isWithin(record.path, path));
-    const isNeeded =
-      record.before?.state.kind === 'directory' && paths.some((path) => isWithin(path, record.path));
+    const isTakenAway = record.before?.state.kind === 'directory' && record.after?.state.kind !== 'directory';
+    const isNeeded = isTakenAway && paths.some((path) => isWithin(path, record.path));
     if (!isSelected && !isNeeded) continue;
     const { path, before, after } = record;
     const mtimeNs = before?.particulars?.mtimeNs;
@@ -118,7 +118,8 @@ function compareWithNow(
 ): 'apply' | 'already' {
   const { path, expected, wanted } = draft;
   if (path === ROOT_PATH) return compareRoot(draft, root);
-  if (mounts.has(path)) throw new Refusal('mount-in-the-way', 'another file system is mounted there');
+  if (isMounted(path, mounts))
+    throw new Refusal('mount-in-the-way', 'another file system is mounted there, or above it');
   const place = observe(root, path);
   if (place.found === 'blocked') return blockedBy(place, draft, drafts);
   if (place.found === 'absent') {
@@ -141,6 +142,11 @@ function compareWithNow(
     'changed-since',
     `expected ${describe(expected)}, found ${describeFound(place.stat, expected)}`,
   );
+}
+
+function isMounted(path: RelPath, mounts: ReadonlySet<string>): boolean {
+  if (mounts.size === 0) return false;
+  return namesOf(path).some((_, i, names) => mounts.has(names.slice(0, i + 1).reduce(joinPath, ROOT_PATH)));
 }
 
 function compareRoot({ expected, wanted }: Draft, root: Dir): 'apply' | 'already' {
@@ -183,28 +189,27 @@ function checkPossible({ record, expected, wanted }: Draft, { objects }: PlanInp
     throw new Refusal('content-missing', 'its content is not in the store any more');
 }
 
-/** A file with several names may be replaced only where the plan replaces all of them; otherwise one name would keep what the run wrote. */
+/** A file with several names may be replaced only where the plan sees to all of them; otherwise one name would keep what the run wrote. */
 function refuseSharedFiles(drafts: ReadonlyMap<RelPath, Draft>): void {
   const names = new Map<string, Draft[]>();
   for (const draft of drafts.values()) {
-    if (
-      draft.verdict !== 'apply' ||
-      draft.seen?.kind !== 'file' ||
-      draft.seen.nlink < 2 ||
-      draft.wanted === undefined
-    )
-      continue;
-    const inode = `${draft.seen.dev}:${draft.seen.ino}`;
-    names.set(inode, [...(names.get(inode) ?? []), draft]);
+    const { verdict, seen } = draft;
+    if (verdict !== 'apply' || seen?.kind !== 'file' || seen.nlink < 2) continue;
+    const inode = `${seen.dev}:${seen.ino}`;
+    const group = names.get(inode);
+    if (group === undefined) names.set(inode, [draft]);
+    else group.push(draft);
   }
   for (const group of names.values()) {
+    const links = group[0]?.seen?.nlink ?? 0;
+    if (links === group.length) continue;
     for (const draft of group) {
-      if (draft.seen !== undefined && draft.seen.nlink === group.length) continue;
+      if (draft.wanted === undefined) continue;
       refuse(
         draft,
         new Refusal(
           'hard-linked',
-          `the file has ${draft.seen?.nlink ?? 0} names, and this run changed ${group.length} of them`,
+          `the file has ${links} names, and this run changed ${group.length} of them`,
         ),
       );
     }
@@ -216,25 +221,35 @@ function refuseOccupiedDirectories(drafts: ReadonlyMap<RelPath, Draft>, root: Di
   for (const draft of [...drafts.values()].reverse()) {
     if (draft.verdict !== 'apply' || draft.expected?.kind !== 'directory') continue;
     if (draft.wanted?.state.kind === 'directory') continue;
-    const foreign = firstForeign(draft.path, drafts, root);
-    if (foreign === undefined) continue;
-    const refusal = new Refusal('directory-not-empty', `it holds ${quoted(foreign)}, which stays`);
+    const refusal = refusalOfContent(draft.path, drafts, root);
+    if (refusal === undefined) continue;
     refuse(draft, refusal);
     // A directory that must make way for something else stays whole: taking half of it away would help nobody.
     if (draft.wanted !== undefined) refuseSubtree(draft.path, drafts);
   }
 }
 
-function firstForeign(path: RelPath, drafts: ReadonlyMap<RelPath, Draft>, root: Dir): RelPath | undefined {
-  const place = observe(root, path);
-  if (place.found !== 'entry') return undefined;
+function refusalOfContent(
+  path: RelPath,
+  drafts: ReadonlyMap<RelPath, Draft>,
+  root: Dir,
+): Refusal | undefined {
   try {
+    const foreign = namesIn(path, root).find((child) => !isRemoved(drafts.get(child)));
+    return foreign && new Refusal('directory-not-empty', `it holds ${quoted(foreign)}, which stays`);
+  } catch (error) {
+    return toRefusal(error);
+  }
+}
+
+function namesIn(path: RelPath, root: Dir): RelPath[] {
+  const place = observe(root, path);
+  if (place.found === 'blocked') return [];
+  try {
+    if (place.found === 'absent') return [];
     const dir = place.parent.openDir(place.name);
     try {
-      return dir
-        .names()
-        .map((name) => joinPath(path, name))
-        .find((child) => !isRemoved(drafts.get(child)));
+      return dir.names().map((name) => joinPath(path, name));
     } finally {
       dir.close();
     }

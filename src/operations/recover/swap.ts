@@ -30,25 +30,33 @@ export interface Wanted {
 
 const CHANGED = 'it was changed between the plan and its turn, and is as it was found';
 
-/** `expected` absent: the name must not exist. `wanted` absent: the name goes. At most one of the two is a directory that exists on both sides. */
+/**
+ * At most one of the two states is a directory.
+ * @param expected absent: the name must not exist
+ * @param wanted absent: the name goes
+ * @param known `renamed`: the ctime of the entry is known to the caller as its own doing, and not compared
+ */
 export function swap(
   dir: Dir,
   name: Name,
   expected: State | undefined,
   wanted: Wanted | undefined,
   objects: ObjectReader,
+  known: 'in-place' | 'renamed' = 'in-place',
 ): void {
   if (wanted === undefined) {
     if (expected?.kind === 'directory') removeDir(dir, checkedDirectory(dir, name, expected));
-    else if (expected !== undefined) dropAside(dir, moveAside(dir, name, expected));
+    else if (expected !== undefined) dropAside(dir, moveAside(dir, name, expected, known));
     return;
   }
-  if (wanted.state.kind === 'directory') return swapForDirectory(dir, name, expected);
+  if (wanted.state.kind === 'directory') return swapForDirectory(dir, name, expected, known);
   const staged = stage(dir, wanted, objects);
   try {
     if (expected?.kind === 'directory') removeDir(dir, checkedDirectory(dir, name, expected));
     const aside =
-      expected === undefined || expected.kind === 'directory' ? undefined : moveAside(dir, name, expected);
+      expected === undefined || expected.kind === 'directory'
+        ? undefined
+        : moveAside(dir, name, expected, known);
     place(dir, staged, name, aside);
     if (aside !== undefined) dropAside(dir, aside);
   } finally {
@@ -57,8 +65,13 @@ export function swap(
 }
 
 /** The new directory is open to us alone until its content is back; {@link finishDirectory} gives it its own mode. */
-function swapForDirectory(dir: Dir, name: Name, expected: State | undefined): void {
-  const aside = expected === undefined ? undefined : moveAside(dir, name, expected);
+function swapForDirectory(
+  dir: Dir,
+  name: Name,
+  expected: State | undefined,
+  known: 'in-place' | 'renamed',
+): void {
+  const aside = expected === undefined ? undefined : moveAside(dir, name, expected, known);
   try {
     makeDir(dir, name, 0o700);
   } catch (error) {
@@ -69,9 +82,9 @@ function swapForDirectory(dir: Dir, name: Name, expected: State | undefined): vo
 }
 
 /** Moves `name` to a temporary name and proves that what was moved is in the expected state; otherwise puts it back. */
-function moveAside(dir: Dir, name: Name, expected: State): Name {
+function moveAside(dir: Dir, name: Name, expected: State, known: 'in-place' | 'renamed'): Name {
   // A rename moves the ctime, so a state that is known by its stat identity can be compared in full only before it.
-  if (expected.content.is !== 'digest' && isInState(dir, name, expected) !== 'yes')
+  if (expected.content.is !== 'digest' && isInState(dir, name, expected, known) !== 'yes')
     throw new Refusal('changed-during', CHANGED);
   const aside = temporaryName();
   rename(dir, name, dir, aside);
@@ -107,14 +120,25 @@ function putBack(dir: Dir, aside: Name, name: Name): void {
       makeDir(dir, name, 0o700);
       rename(dir, aside, dir, name);
     } else {
-      link(dir, aside, dir, name);
-      removeFile(dir, aside);
+      putBackFile(dir, aside, name);
     }
   } catch (error) {
     throw new Refusal(
       'changed-during',
       `somebody made the name again while the old entry was moved aside; the old entry is kept beside it as ${escapeText(aside)} (${errnoOf(error) ?? 'unknown'})`,
     );
+  }
+}
+
+function putBackFile(dir: Dir, aside: Name, name: Name): void {
+  try {
+    link(dir, aside, dir, name);
+    removeFile(dir, aside);
+  } catch (error) {
+    if (errnoOf(error) === 'EEXIST') throw error;
+    // No hard links on this file system, or not for a file of somebody else's: a file of our own takes the name, if it is free, and makes way.
+    createFile(dir, name, 0o600).close();
+    rename(dir, aside, dir, name);
   }
 }
 
@@ -174,14 +198,19 @@ function stageFile(dir: Dir, staged: Name, { state, mtimeNs }: Wanted, objects: 
 /** Sets owner and permission bits of an entry whose content is right already. */
 export function changeMetadata(dir: Dir, name: Name, expected: State, wanted: State): void {
   const seen: Stat = dir.lstat(name);
-  if (isInState(dir, name, expected) !== 'yes') throw new Refusal('changed-during', CHANGED);
+  if (isInState(dir, name, expected) !== 'yes') {
+    // Another name of the same file may have had its turn.
+    if (isInState(dir, name, wanted) === 'yes') return;
+    throw new Refusal('changed-during', CHANGED);
+  }
   changeOwnerAndMode(dir, name, seen, wanted);
 }
 
 /** Gives a directory that was made again its owner, mode and modification time, once everything in it is back. */
 export function finishDirectory(dir: Dir, name: Name, wanted: Wanted): void {
   const seen = dir.lstat(name);
-  if (seen.kind !== 'directory') throw new Refusal('changed-during', 'it is no directory any more');
+  if (seen.kind !== 'directory' || (seen.mode & 0o777) !== 0o700)
+    throw new Refusal('changed-during', 'it is not the directory that was made any more');
   changeOwnerAndMode(dir, name, seen, wanted.state);
   if (wanted.mtimeNs !== undefined) setModified(dir, name, wanted.mtimeNs);
 }

@@ -1,0 +1,384 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { listRuns } from '../../../../src/operations/list.ts';
+import { applyRecover, planRecover, type RecoverReport } from '../../../../src/operations/recover.ts';
+import { linesOf, observed, recovered, requestFor, type Setting, setting } from '../../../support/context.ts';
+import { fingerprint } from '../../../support/fingerprint.ts';
+import { type FsCall, interceptWrites, systemError } from '../../../support/fs-calls.ts';
+
+const TEMPORARY = /\.agentdiff-tmp-/;
+
+/** A workspace in which a run wrote `2` into `f`, which held `1`. */
+function changedFile(): Setting {
+  const here = setting();
+  fs.writeFileSync(here.at('f'), '1');
+  observed(here, () => fs.writeFileSync(here.at('f'), '2'));
+  return here;
+}
+
+/** Recovers, and lets `act` happen once, before the first changing call in the workspace that `when` picks. */
+function recoveredWhile(here: Setting, when: (call: FsCall) => boolean, act: () => void): RecoverReport {
+  let isDone = false;
+  const restore = interceptWrites((call) => {
+    if (isDone || !call.target.startsWith(here.ws) || !when(call)) return;
+    isDone = true;
+    act();
+  });
+  const report = recovered(here);
+  restore();
+  expect(isDone).toBe(true);
+  return report;
+}
+
+/** Recovers while a system call in the workspace fails. */
+function recoveredFailing(here: Setting, name: FsCall['name'], code: string): RecoverReport {
+  const restore = interceptWrites((call) => {
+    if (call.name === name && call.target.startsWith(here.ws)) throw systemError(code);
+  });
+  const report = recovered(here);
+  restore();
+  return report;
+}
+
+function names(here: Setting): string[] {
+  return fs.readdirSync(here.ws, { recursive: true, encoding: 'utf8' }).sort();
+}
+
+function text(here: Setting, name: string): string {
+  return fs.readFileSync(here.at(name), 'utf8');
+}
+
+describe('applying a plan', () => {
+  it('puts back content, mode, link targets and times of every kind, and is a run itself', () => {
+    const here = setting();
+    fs.writeFileSync(here.at('file'), 'content', { mode: 0o640 });
+    fs.chmodSync(here.at('file'), 0o4751);
+    fs.writeFileSync(here.at('empty'), '');
+    fs.symlinkSync('no/where', here.at('link'));
+    fs.mkdirSync(here.at('d/e'), { recursive: true });
+    fs.writeFileSync(here.at('d/e/in'), 'x');
+    fs.chmodSync(here.at('d'), 0o750);
+    fs.mkdirSync(here.at('sticky'));
+    fs.chmodSync(here.at('sticky'), 0o1777);
+    fs.utimesSync(here.at('file'), 1_500_000_000, 1_500_000_000);
+    fs.lutimesSync(here.at('link'), 1_400_000_000, 1_400_000_000);
+    const before = fingerprint(here.ws, { times: true });
+    observed(here, () => {
+      for (const name of fs.readdirSync(here.ws)) fs.rmSync(here.at(name), { recursive: true });
+      fs.writeFileSync(here.at('new'), 'n');
+    });
+    const report = recovered(here);
+    expect(report.exitStatus).toBe(0);
+    expect(report.counts).toEqual({ restored: 7, removed: 1, 'already-right': 0, refused: 0 });
+    expect(fingerprint(here.ws, { times: true })).toEqual(before);
+    expect(report.sealed?.capsule).toMatchObject({
+      kind: 'recover',
+      recovers: report.recovers,
+      outcome: 'passed',
+    });
+    const { runs } = listRuns(here.context, here.place);
+    expect(runs.map(({ runId, state }) => [runId, state])).toEqual([
+      [report.recovers, 'sealed'],
+      [report.runId, 'sealed'],
+    ]);
+  });
+
+  it('takes the mode of the root back', () => {
+    const here = setting();
+    fs.chmodSync(here.ws, 0o755);
+    observed(here, () => fs.chmodSync(here.ws, 0o700));
+    expect(linesOf(recovered(here))).toEqual(['restored .']);
+    expect(fs.statSync(here.ws).mode & 0o7777).toBe(0o755);
+  });
+
+  it('opens a directory to its owner first, where the run closed it', () => {
+    const here = setting();
+    fs.mkdirSync(here.at('d'), { mode: 0o755 });
+    fs.writeFileSync(here.at('d/f'), '1');
+    const before = fingerprint(here.ws);
+    observed(here, () => {
+      fs.rmSync(here.at('d/f'));
+      fs.chmodSync(here.at('d'), 0o555);
+    });
+    const calls: string[] = [];
+    const restore = interceptWrites((call) => {
+      if (call.target.startsWith(here.ws) || call.name === 'chmodSync') calls.push(call.name);
+    });
+    expect(recovered(here).exitStatus).toBe(0);
+    restore();
+    // Whoever has no privilege could not make the file otherwise.
+    expect(calls[0]).toBe('chmodSync');
+    expect(fingerprint(here.ws)).toEqual(before);
+  });
+
+  it('can be done twice: the second finds nothing to do and leaves no run', () => {
+    const here = changedFile();
+    recovered(here);
+    const { runs } = listRuns(here.context, here.place);
+    const again = recovered(here);
+    expect(linesOf(again)).toEqual(['already-right f']);
+    expect(again).toMatchObject({ exitStatus: 0 });
+    expect(again.runId).toBeUndefined();
+    expect(listRuns(here.context, here.place).runs).toEqual(runs);
+  });
+
+  it('can itself be taken back', () => {
+    const here = changedFile();
+    recovered(here);
+    expect(linesOf(recovered(here, 'last'))).toEqual(['restored f']);
+    expect(text(here, 'f')).toBe('2');
+  });
+
+  it('touches nothing when the workspace moved after the plan was shown', () => {
+    const here = changedFile();
+    const request = requestFor(here);
+    const shown = planRecover(here.context, request);
+    fs.writeFileSync(here.at('f'), 'mine');
+    expect(() => applyRecover(here.context, request, shown)).toThrowError(
+      expect.objectContaining({ code: 'NOT_APPROVED' }) as Error,
+    );
+    expect(text(here, 'f')).toBe('mine');
+    expect(listRuns(here.context, here.place).runs.map(({ state }) => state)).toEqual(['sealed']);
+  });
+
+  it('leaves no run behind when the capsule was damaged after the plan was shown', () => {
+    const here = changedFile();
+    const request = requestFor(here);
+    const shown = planRecover(here.context, request);
+    const [sums = ''] = found(here.store, 'SHA256SUMS');
+    fs.rmSync(sums);
+    expect(() => applyRecover(here.context, request, shown)).toThrowError(
+      expect.objectContaining({ code: expect.stringMatching(/^CAPSULE_/) as string }) as Error,
+    );
+    expect(text(here, 'f')).toBe('2');
+    expect(listRuns(here.context, here.place).runs).toHaveLength(1);
+  });
+
+  it('refuses a root that is another directory, and while a run is active', () => {
+    const here = changedFile();
+    const runs = fs.readdirSync(path.join(here.store, 'workspaces'));
+    fs.renameSync(here.ws, `${here.ws}-old`);
+    fs.mkdirSync(here.ws);
+    expect(() => recovered(here)).toThrowError(expect.objectContaining({ code: 'ROOT_REPLACED' }) as Error);
+    fs.rmdirSync(here.ws);
+    fs.renameSync(`${here.ws}-old`, here.ws);
+    expect(fs.readdirSync(path.join(here.store, 'workspaces'))).toEqual(runs);
+    observed(here, () => {
+      expect(() => recovered(here)).toThrowError(expect.objectContaining({ code: 'RUN_ACTIVE' }) as Error);
+    });
+    expect(text(here, 'f')).toBe('2');
+  });
+});
+
+/** Files of this name anywhere below a directory. */
+function found(dir: string, name: string): string[] {
+  return fs
+    .readdirSync(dir, { recursive: true, encoding: 'utf8' })
+    .filter((file) => path.basename(file) === name)
+    .map((file) => path.join(dir, file));
+}
+
+describe('a race', () => {
+  const isStaging = (call: FsCall): boolean => call.name === 'openSync';
+  const isMovingAside = (call: FsCall): boolean => call.name === 'renameSync' && call.target.endsWith('/f');
+  const isPlacing = (call: FsCall): boolean => call.name === 'linkSync';
+
+  it('lost before the move: what somebody wrote stays', () => {
+    for (const when of [isStaging, isMovingAside]) {
+      const here = changedFile();
+      const report = recoveredWhile(here, when, () => fs.writeFileSync(here.at('f'), 'mine'));
+      expect(linesOf(report)).toEqual(['refused f: changed-during']);
+      expect(report.exitStatus).toBe(3);
+      expect(text(here, 'f')).toBe('mine');
+      expect(names(here)).toEqual(['f']);
+    }
+  });
+
+  it('with another kind of entry: a directory, a link or nothing is left as it is', () => {
+    const cases: [make: (here: Setting) => void, left: string[]][] = [
+      [(here) => void fs.mkdirSync(here.at('f/deep'), { recursive: true }), ['f', 'f/deep']],
+      [(here) => fs.symlinkSync('/etc/passwd', here.at('f')), ['f']],
+      [() => {}, []],
+    ];
+    for (const [make, left] of cases) {
+      const here = changedFile();
+      const report = recoveredWhile(here, isMovingAside, () => {
+        fs.rmSync(here.at('f'));
+        make(here);
+      });
+      expect(report.counts.refused).toBe(1);
+      expect(names(here)).toEqual(left);
+    }
+    expect(fs.lstatSync('/etc/passwd').isFile()).toBe(true);
+  });
+
+  it('for the name while the old entry is aside: theirs stays, and nothing else is left', () => {
+    const here = changedFile();
+    const report = recoveredWhile(here, isPlacing, () => fs.writeFileSync(here.at('f'), 'mine'));
+    expect(linesOf(report)).toEqual(['refused f: changed-during']);
+    expect(text(here, 'f')).toBe('mine');
+    expect(names(here)).toEqual(['f']);
+  });
+
+  it('lost twice: both entries are kept, and the refusal says where', () => {
+    const here = changedFile();
+    let moves = 0;
+    const restore = interceptWrites((call) => {
+      if (!call.target.startsWith(here.ws)) return;
+      if (isMovingAside(call) && moves++ === 0) fs.writeFileSync(here.at('f'), 'first');
+      // The entry that was moved aside is not the expected one and goes back, but somebody has the name.
+      if (call.name === 'linkSync' && moves === 1) fs.writeFileSync(here.at('f'), 'second');
+    });
+    const { results } = recovered(here);
+    restore();
+    const [kept = '', ...rest] = names(here).filter((name) => TEMPORARY.test(name));
+    expect(rest).toEqual([]);
+    expect(text(here, 'f')).toBe('second');
+    expect(text(here, kept)).toBe('first');
+    expect(results).toMatchObject([
+      { result: 'refused', code: 'changed-during', detail: expect.stringContaining(kept) as string },
+    ]);
+  });
+
+  it('with a created file that is to be removed: what somebody wrote stays', () => {
+    const here = setting();
+    observed(here, () => fs.writeFileSync(here.at('f'), 'run'));
+    expect(
+      linesOf(recoveredWhile(here, isMovingAside, () => fs.writeFileSync(here.at('f'), 'mine'))),
+    ).toEqual(['refused f: changed-during']);
+    expect(text(here, 'f')).toBe('mine');
+    expect(names(here)).toEqual(['f']);
+  });
+
+  it('with a deleted file that comes back: what somebody made stays', () => {
+    const here = setting();
+    fs.writeFileSync(here.at('f'), '1');
+    observed(here, () => fs.rmSync(here.at('f')));
+    expect(linesOf(recoveredWhile(here, isPlacing, () => fs.writeFileSync(here.at('f'), 'mine')))).toEqual([
+      'refused f: changed-during',
+    ]);
+    expect(text(here, 'f')).toBe('mine');
+    expect(names(here)).toEqual(['f']);
+  });
+
+  it('with a directory that is to be removed: a file put into it stays', () => {
+    const here = setting();
+    observed(here, () => {
+      fs.mkdirSync(here.at('d'));
+      fs.writeFileSync(here.at('d/f'), 'run');
+    });
+    const report = recoveredWhile(
+      here,
+      (call) => call.name === 'rmdirSync',
+      () => fs.writeFileSync(here.at('d/mine'), 'm'),
+    );
+    expect(linesOf(report)).toEqual(['refused d: directory-not-empty', 'removed d/f']);
+    expect(names(here)).toEqual(['d', 'd/mine']);
+  });
+
+  it('with a directory that is made again: what somebody made of that name keeps its mode', () => {
+    const here = setting();
+    fs.mkdirSync(here.at('d'), { mode: 0o700 });
+    fs.chmodSync(here.at('d'), 0o750);
+    observed(here, () => fs.rmdirSync(here.at('d')));
+    const made = recoveredWhile(
+      here,
+      (call) => call.name === 'mkdirSync',
+      () => fs.mkdirSync(here.at('d'), { mode: 0o711 }),
+    );
+    expect(linesOf(made)).toEqual(['refused d: changed-during']);
+    expect(fs.statSync(here.at('d')).mode & 0o7777).toBe(0o711);
+  });
+
+  it('with a parent that becomes a link: nothing behind the link is touched', () => {
+    const here = setting();
+    fs.mkdirSync(here.at('d'));
+    for (const name of ['a', 'd/f']) fs.writeFileSync(here.at(name), '1');
+    const outside = path.join(here.home, 'd');
+    observed(here, () => {
+      for (const name of ['a', 'd/f']) fs.writeFileSync(here.at(name), '2');
+    });
+    fs.mkdirSync(outside);
+    fs.writeFileSync(path.join(outside, 'f'), '2');
+    const outsideBefore = fingerprint(here.home, { times: true });
+    const report = recoveredWhile(
+      here,
+      (call) => call.target.endsWith('/a'),
+      () => {
+        fs.renameSync(here.at('d'), here.at('moved'));
+        fs.symlinkSync(outside, here.at('d'));
+      },
+    );
+    expect(linesOf(report)).toEqual(['restored a', 'refused d/f: parent-is-link']);
+    expect(fingerprint(here.home, { times: true })).toEqual(outsideBefore);
+    expect(text(here, 'moved/f')).toBe('2');
+  });
+
+  it('with a parent that is moved while it is held: the file is restored where its directory went, and nowhere else', () => {
+    const here = setting();
+    fs.mkdirSync(here.at('d'));
+    fs.writeFileSync(here.at('d/f'), '1');
+    observed(here, () => fs.writeFileSync(here.at('d/f'), '2'));
+    recoveredWhile(here, isMovingAside, () => {
+      fs.renameSync(here.at('d'), here.at('moved'));
+      fs.mkdirSync(here.at('d'));
+      fs.writeFileSync(here.at('d/f'), 'mine');
+    });
+    expect(text(here, 'd/f')).toBe('mine');
+    expect(text(here, 'moved/f')).toBe('1');
+    expect(names(here)).toEqual(['d', 'd/f', 'moved', 'moved/f']);
+  });
+});
+
+describe('a system call that fails', () => {
+  it.each([
+    ['openSync', 'EROFS', 'not-permitted'],
+    ['openSync', 'EACCES', 'not-permitted'],
+    ['openSync', 'ENOSPC', 'failed'],
+    ['writeSync', 'EIO', 'failed'],
+    ['writeSync', 'EDQUOT', 'failed'],
+    ['fchmodSync', 'EPERM', 'not-permitted'],
+    ['renameSync', 'EPERM', 'not-permitted'],
+    ['linkSync', 'EPERM', 'not-permitted'],
+    ['linkSync', 'ENOTSUP', 'failed'],
+  ] as const)('%s: %s refuses the path as %s, which is left as it was', (name, code, refusal) => {
+    const here = changedFile();
+    const left = fingerprint(here.ws, { times: true });
+    const report = recoveredFailing(here, name, code);
+    expect(linesOf(report)).toEqual([`refused f: ${refusal}`]);
+    expect(report.exitStatus).toBe(3);
+    expect(fingerprint(here.ws, { times: true })).toEqual(left);
+  });
+
+  it('leaves the other paths to be recovered', () => {
+    const here = setting();
+    for (const name of ['a', 'b', 'c']) fs.writeFileSync(here.at(name), '1');
+    observed(here, () => {
+      for (const name of ['a', 'b', 'c']) fs.writeFileSync(here.at(name), '2');
+    });
+    const restore = interceptWrites((call) => {
+      if (call.name === 'renameSync' && call.target.endsWith('/b')) throw systemError('EACCES');
+    });
+    expect(linesOf(recovered(here))).toEqual(['restored a', 'refused b: not-permitted', 'restored c']);
+    restore();
+    expect(names(here)).toEqual(['a', 'b', 'c']);
+    expect(linesOf(recovered(here))).toEqual(['already-right a', 'restored b', 'already-right c']);
+  });
+
+  it('content-damaged: damaged content is never put in place', () => {
+    const here = setting();
+    fs.writeFileSync(here.at('f'), 'the content to be damaged');
+    observed(here, () => fs.writeFileSync(here.at('f'), '2'));
+    for (const name of fs.readdirSync(here.store, { recursive: true, encoding: 'utf8' })) {
+      if (!name.endsWith('.pack')) continue;
+      const file = path.join(here.store, name);
+      const bytes = fs.readFileSync(file, 'latin1').replace('the content to be', 'THE content to be');
+      fs.chmodSync(file, 0o600);
+      fs.writeFileSync(file, bytes, 'latin1');
+    }
+    expect(linesOf(recovered(here))).toEqual(['refused f: content-damaged']);
+    expect(text(here, 'f')).toBe('2');
+    expect(names(here)).toEqual(['f']);
+  });
+});
