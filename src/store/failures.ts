@@ -12,7 +12,7 @@ export function writing<T>(base: ByteString, action: () => T): T {
   }
 }
 
-export function writeFailure(base: ByteString, error: unknown): unknown {
+function writeFailure(base: ByteString, error: unknown): unknown {
   const errno = systemErrno(error);
   if (errno === undefined) return error;
   const store = lossyText(base);

@@ -1,5 +1,5 @@
-import { type Digest, errnoOf, type Name } from '../core/index.ts';
-import type { Dir, OpenFile } from '../fs/index.ts';
+import type { Digest, Name } from '../core/index.ts';
+import type { Dir } from '../fs/index.ts';
 import { reading } from './failures.ts';
 import { FILE, largePlace } from './layout.ts';
 import { type Place, tryOpenDir } from './place.ts';
@@ -24,7 +24,7 @@ export class LargeObjects {
     const { folder, name } = largePlace(digest);
     const length = reading(`large/${folder}`, () => this.#within(folder, (dir) => dir.tryLstat(name)?.size));
     if (length === undefined) return undefined;
-    return { name, offset: 0, length, open: () => this.#within(folder, (dir) => openRegular(dir, name)) };
+    return { name, offset: 0, length, open: () => this.#within(folder, (dir) => dir.openFile(name)) };
   }
 
   /** Forgets what was listed. */
@@ -55,18 +55,5 @@ export class LargeObjects {
     } finally {
       dir?.close();
     }
-  }
-}
-
-/** Undefined when the name is gone; a name that is no regular file is never read. */
-function openRegular(dir: Dir, name: Name): OpenFile | undefined {
-  try {
-    const file = dir.openFile(name);
-    if (file.stat().kind === 'file') return file;
-    file.close();
-    return undefined;
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw error;
   }
 }

@@ -2,4 +2,4 @@
 export type { ObjectBatch } from './batch.ts';
 export type { IndexWriter } from './index-writer.ts';
 export type { PendingRun } from './run.ts';
-export { openWorkspaceForWriting, type WritableWorkspace, type WriteOptions } from './writable.ts';
+export { openWorkspaceForWriting, type WritableWorkspace } from './writable.ts';

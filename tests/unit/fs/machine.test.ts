@@ -57,7 +57,7 @@ describe('a process', () => {
   });
 
   linux('that ended is not even while nobody asked for its exit status', async () => {
-    const child = spawn('sh', ['-c', 'true & echo $!; exec sleep 20'], {
+    const child = spawn('sh', ['-c', 'sleep 0.5 & echo $!; exec sleep 20'], {
       stdio: ['ignore', 'pipe', 'ignore'],
     });
     onTestFinished(() => void child.kill('SIGKILL'));
