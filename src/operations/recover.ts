@@ -161,19 +161,36 @@ function countResults(results: readonly StepResult[]): RecoverReport['counts'] {
   return counts;
 }
 
-/** A recover is no run of a command here: taking back the newest command twice must find the same command. @throws RUN_UNKNOWN */
+/**
+ * A recover is no run of a command here: taking back the newest command twice must find the same command. An interrupted command counts,
+ * because to take back the one before it instead would surprise.
+ * @throws RUN_UNKNOWN, RUN_UNSEALED
+ */
 function newestCommandRun(store: WorkspaceStore): RunId {
-  for (const runId of store.sealed().reverse()) {
-    const dir = store.openCapsule(runId);
-    try {
-      if (dir !== undefined && CapsuleReader.open(dir).document().kind === 'run') return runId;
-    } finally {
-      dir?.close();
-    }
-  }
+  const interrupted = pendingRuns(store)
+    .filter(({ active, intent }) => !active && intent?.kind === 'run')
+    .at(-1)?.runId;
+  const sealed = newestSealedCommand(store);
+  if (interrupted !== undefined && (sealed === undefined || interrupted > sealed))
+    return findSealedRun(store, interrupted);
+  if (sealed !== undefined) return sealed;
   throw new AgentdiffError('RUN_UNKNOWN', 'this workspace has no sealed run to take back', {
     hint: '`agentdiff list` shows the runs; --root and --store choose another workspace or store',
   });
+}
+
+function newestSealedCommand(store: WorkspaceStore): RunId | undefined {
+  return store
+    .sealed()
+    .reverse()
+    .find((runId) => {
+      const dir = store.openCapsule(runId);
+      try {
+        return dir !== undefined && CapsuleReader.open(dir).document().kind === 'run';
+      } finally {
+        dir?.close();
+      }
+    });
 }
 
 /** @throws RUN_ACTIVE */
