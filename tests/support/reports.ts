@@ -81,7 +81,7 @@ const ACTING = [
 
 /** Nothing in the text acts on a terminal, and no byte was lost to a replacement character. */
 export function expectPlain(text: string): void {
-  const acting = [...text].filter((character) => {
+  const acting = Array.from(text).filter((character) => {
     const point = character.codePointAt(0) ?? 0;
     return point === 0xfffd || ACTING.some(([first, last]) => point >= first && point <= last);
   });
