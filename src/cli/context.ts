@@ -15,9 +15,10 @@ import { VERSION } from './version.ts';
 /**
  * Gathers, once, all that the operations may know of the process.
  * @param command the subcommand's name: `run` hands arguments, environment and directory to a child, so all of them must be valid
- * @throws INPUT_NOT_UTF8, CWD_MISSING, STORE_UNWRITABLE, OUTPUT_UNWRITABLE, USAGE
+ * @throws PLATFORM_UNSUPPORTED, INPUT_NOT_UTF8, CWD_MISSING, STORE_UNWRITABLE, OUTPUT_UNWRITABLE, USAGE
  */
 export async function openSession(command: string, options: CommonOptions, output: Output): Promise<Session> {
+  refusePlatform(process.platform);
   const environment = process.env;
   const cwd = workingDirectory(environment['PWD']);
   if (command === 'run') checkOwnDirectory(cwd);
@@ -33,6 +34,14 @@ export async function openSession(command: string, options: CommonOptions, outpu
     log: await logger(options),
   };
   return { context, place: placeOf(options, context), output, json: options.json === true };
+}
+
+/** @throws PLATFORM_UNSUPPORTED on systems without POSIX permissions, owners and signals */
+export function refusePlatform(platform: string): void {
+  if (platform !== 'win32') return;
+  throw new AgentdiffError('PLATFORM_UNSUPPORTED', 'agentdiff does not run on Windows', {
+    hint: 'use it inside WSL, on a workspace of its Linux file system',
+  });
 }
 
 function isOurs(name: string): boolean {

@@ -22,6 +22,9 @@ export interface Program {
   run(argv: readonly string[]): Promise<number>;
 }
 
+const RUN_ARGUMENT =
+  'a run id, the beginning of one, or "last": the newest run, be it of a command or a recover';
+
 /** The command line's grammar. Each command's code is loaded when it is called, so that `--help` needs none of it. */
 export function buildProgram(output: Output): Program {
   const program = new Command('agentdiff')
@@ -119,20 +122,20 @@ function addRecover(program: Command, perform: Perform): void {
   );
 }
 
-/** The commands that change nothing. */
+/** The commands that leave workspace and runs as they are. */
 function addReading(program: Command, perform: Perform): void {
   reading(program, 'list', 'list the runs of the workspace').action(async (_options, command: Command) => {
     await perform(command, async (session) => (await import('./commands/list.ts')).listCommand(session));
   });
   reading(program, 'show', 'show what a run did and what can be taken back')
-    .argument('[run]', 'a run id, the beginning of one, or "last"', 'last')
+    .argument('[run]', RUN_ARGUMENT, 'last')
     .action(async (run: string, _options, command: Command) => {
       await perform(command, async (session) =>
         (await import('./commands/show.ts')).showCommand(session, run),
       );
     });
   reading(program, 'diff', 'show the differences that a run made in files')
-    .argument('[run]', 'a run id, the beginning of one, or "last"', 'last')
+    .argument('[run]', RUN_ARGUMENT, 'last')
     .argument('[paths...]', 'only these paths, relative to the root, and what is below them')
     .action(async (run: string, paths: string[], _options, command: Command) => {
       await perform(command, async (session) =>

@@ -64,7 +64,7 @@ export class AgentdiffError extends Error {
 
 /** The `errno` name of a failed system call (`ENOENT`, …), or undefined when `error` is not one. */
 export function errnoOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('code' in error)) return undefined;
+  if (!(error instanceof Error) || error instanceof AgentdiffError || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;
 }
 

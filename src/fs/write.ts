@@ -7,7 +7,7 @@ import { type ByteString, errnoOf, fromBytes, type Name, randomHex, toBytes } fr
 import { Dir, FileMoved, OpenFile, toPath } from './dir.ts';
 import { isSameInode, type Stat } from './stat.ts';
 
-const { O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_APPEND } = fs.constants;
+const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = fs.constants;
 const SLASH = 0x2f;
 
 /** A file being written. */
@@ -41,12 +41,6 @@ export class NewFile extends OpenFile {
 export function createFile(dir: Dir, name: Name, mode: number): NewFile {
   dir.verify();
   return new NewFile(fs.openSync(dir.at(name), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
-}
-
-/** Opens a file for appending, created if need be. */
-export function appendFile(dir: Dir, name: Name, mode: number): NewFile {
-  dir.verify();
-  return new NewFile(fs.openSync(dir.at(name), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, mode));
 }
 
 const TEMPORARY_PREFIX = '.agentdiff-tmp-';

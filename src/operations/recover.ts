@@ -1,22 +1,22 @@
-import { type CapsuleDocument, CapsuleReader, fromAbsolutePathDocument } from '../capsule/index.ts';
-import {
-  AgentdiffError,
-  EXIT,
-  isWithin,
-  lossyText,
-  type RelPath,
-  type RunId,
-  toJsonPath,
-} from '../core/index.ts';
+import { CapsuleReader } from '../capsule/index.ts';
+import { AgentdiffError, EXIT, lossyText, type RelPath, type RunId, toJsonPath } from '../core/index.ts';
 import { mountPoints } from '../fs/index.ts';
-import { builtInPolicy } from '../policy/index.ts';
-import type { WorkspaceStore } from '../store/index.ts';
+import { builtInPolicy, decideLaunch, isLaunchPermit } from '../policy/index.ts';
+import { workspaceId, type WorkspaceStore } from '../store/index.ts';
+import { SYNC_ARGV, syncFileSystem } from '../supervisor/index.ts';
 import { refuseUnseen } from './diff.ts';
 import { applyPlan, plannedResult, type StepResult } from './recover/apply.ts';
 import { makePlan, type RecoverPlan } from './recover/plan.ts';
+import {
+  newestCommandRun,
+  pathsWithoutChange,
+  refuseActiveRun,
+  refuseDamaged,
+  refuseOtherRoot,
+} from './recover/preconditions.ts';
+import { Staging } from './recover/staging.ts';
 import type { Context, Place } from './workspace/context.ts';
 import { findSealedRun } from './workspace/find-run.ts';
-import { pendingRuns } from './workspace/intent.ts';
 import { openForReading } from './workspace/open.ts';
 import { checkRoot, mountsBelow, type Root } from './workspace/root.ts';
 import { type Sealed, Session } from './workspace/session.ts';
@@ -61,12 +61,20 @@ export function planRecover(context: Context, request: RecoverRequest): RecoverP
   }
 }
 
+/** How a person, or a script on a person's behalf, agreed to the plan. A label of how it was obtained, not an identity. */
+export type Consent = 'terminal' | 'yes';
+
 /**
  * Carries out a plan that was shown. It is made again first, and must be the same: a workspace that moved meanwhile gets another plan, and
  * nothing is touched.
  * @throws as {@link planRecover}, NOT_APPROVED when the plan is another one now, and what opening the store throws; nothing was touched then
  */
-export function applyRecover(context: Context, request: RecoverRequest, shown: RecoverPlan): RecoverReport {
+export function applyRecover(
+  context: Context,
+  request: RecoverRequest,
+  shown: RecoverPlan,
+  consent: Consent,
+): RecoverReport {
   const { place, paths } = request;
   if (shown.counts.apply === 0) return nothingToDo(shown);
   const opened = openForReading(context, place);
@@ -85,7 +93,7 @@ export function applyRecover(context: Context, request: RecoverRequest, shown: R
     try {
       session.snapshotBefore();
       const plan = planAgain(session, shown, () => planFor(root, store, shown.runId, paths));
-      return perform(context, root, session, plan);
+      return perform(context, root, session, plan, consent);
     } finally {
       session.close();
     }
@@ -94,9 +102,17 @@ export function applyRecover(context: Context, request: RecoverRequest, shown: R
   }
 }
 
-function perform(context: Context, root: Root, session: Session, plan: RecoverPlan): RecoverReport {
+function perform(
+  context: Context,
+  root: Root,
+  session: Session,
+  plan: RecoverPlan,
+  consent: Consent,
+): RecoverReport {
   session.event({ type: 'plan-made', digest: plan.digest, transitions: plan.steps.length });
-  const results = applyPlan(root.dir, plan, session.workspace.store.objects);
+  session.event({ type: 'consent-given', by: consent });
+  const staging = new Staging(root.dir, session.workspace.store.objects, () => syncAll(context, root));
+  const results = applyPlan(root.dir, plan, staging);
   for (const result of results) {
     context.log.debug(result, 'recover step');
     session.event(toStepEvent(result));
@@ -109,9 +125,10 @@ function perform(context: Context, root: Root, session: Session, plan: RecoverPl
     const sealed = session.seal(
       {
         exit: { started: false },
-        launch: { decision: 'allow', rule: 'capability: recover' },
+        launch: { decision: 'allow', rule: `consent: ${consent}` },
         child: {},
-        outcome: () => (counts.refused > 0 ? 'failed' : 'passed'),
+        // What was done was done; what was refused is for a person to look at.
+        outcome: () => (counts.refused > 0 ? 'review' : 'passed'),
       },
       () => {},
     );
@@ -128,7 +145,7 @@ function planFor(root: Root, store: WorkspaceStore, runId: RunId, paths: readonl
     throw new AgentdiffError('CAPSULE_NOT_FOUND', `the capsule of run ${runId} cannot be opened`);
   try {
     const reader = CapsuleReader.open(dir);
-    refuseDamaged(reader, runId);
+    refuseDamaged(reader, store, runId);
     refuseOtherRoot(reader.document(), root);
     const changes = [...reader.changes()];
     refuseUnseen(pathsWithoutChange(paths, changes));
@@ -145,6 +162,16 @@ function planFor(root: Root, store: WorkspaceStore, runId: RunId, paths: readonl
   }
 }
 
+function syncAll(context: Context, root: Root): boolean {
+  const { permit } = decideLaunch(builtInPolicy(), {
+    argv: SYNC_ARGV,
+    cwd: context.cwd,
+    workspaceId: workspaceId(root.path),
+  });
+  if (permit === undefined) return false;
+  return syncFileSystem(permit, root.dir.fd, { isPermit: isLaunchPermit, env: context.environment });
+}
+
 function toStepEvent({ path, result, code }: StepResult): Parameters<Session['event']>[0] {
   return { type: 'recover-step', ...toJsonPath(path), result, ...(code && { reason: code }) };
 }
@@ -159,97 +186,6 @@ function countResults(results: readonly StepResult[]): RecoverReport['counts'] {
   const counts = { restored: 0, removed: 0, 'already-right': 0, refused: 0 };
   for (const { result } of results) counts[result]++;
   return counts;
-}
-
-/**
- * A recover is no run of a command here: taking back the newest command twice must find the same command. An interrupted command counts,
- * because to take back the one before it instead would surprise.
- * @throws RUN_UNKNOWN, RUN_UNSEALED
- */
-function newestCommandRun(store: WorkspaceStore): RunId {
-  const interrupted = pendingRuns(store)
-    .filter(({ active, intent }) => !active && intent?.kind === 'run')
-    .at(-1)?.runId;
-  const sealed = newestSealedCommand(store);
-  if (interrupted !== undefined && (sealed === undefined || interrupted > sealed))
-    return findSealedRun(store, interrupted);
-  if (sealed !== undefined) return sealed;
-  throw new AgentdiffError('RUN_UNKNOWN', 'this workspace has no sealed run to take back', {
-    hint: '`agentdiff list` shows the runs; --root and --store choose another workspace or store',
-  });
-}
-
-function newestSealedCommand(store: WorkspaceStore): RunId | undefined {
-  return store
-    .sealed()
-    .reverse()
-    .find((runId) => {
-      const dir = store.openCapsule(runId);
-      try {
-        return dir !== undefined && CapsuleReader.open(dir).document().kind === 'run';
-      } finally {
-        dir?.close();
-      }
-    });
-}
-
-/** @throws RUN_ACTIVE */
-function refuseActiveRun(store: WorkspaceStore): void {
-  const active = pendingRuns(store).find((run) => run.active);
-  if (active === undefined) return;
-  throw new AgentdiffError('RUN_ACTIVE', `run ${active.runId} is active in this workspace`, {
-    hint: 'wait until it has ended, then recover',
-    data: { runId: active.runId },
-  });
-}
-
-/** @throws CAPSULE_DAMAGED, CAPSULE_INVALID */
-function refuseDamaged(reader: CapsuleReader, runId: RunId): void {
-  const [file] = reader.checkFiles();
-  if (file !== undefined) {
-    throw new AgentdiffError(
-      'CAPSULE_DAMAGED',
-      `the capsule of run ${runId} is not intact: ${lossyText(file.member)} is ${file.problem}`,
-      {
-        hint: `nothing was touched; \`agentdiff verify ${runId}\` says more`,
-        data: { runId, member: lossyText(file.member), problem: file.problem },
-      },
-    );
-  }
-  const [problem] = reader.checkDocuments();
-  if (problem === undefined) return;
-  throw new AgentdiffError(
-    'CAPSULE_INVALID',
-    `the capsule of run ${runId}: ${problem.member} is ${problem.problem}: ${problem.detail}`,
-    {
-      hint: `nothing was touched; \`agentdiff verify ${runId}\` says more`,
-      data: { runId, member: problem.member, problem: problem.problem },
-    },
-  );
-}
-
-/** A path, a device and an inode name the directory that was observed; another one under the same path is not it. @throws ROOT_REPLACED */
-function refuseOtherRoot({ workspace, runId }: CapsuleDocument, root: Root): void {
-  const isSame =
-    fromAbsolutePathDocument(workspace.root) === root.path &&
-    workspace.dev === root.stat.dev.toString() &&
-    workspace.ino === root.stat.ino.toString();
-  if (isSame) return;
-  throw new AgentdiffError(
-    'ROOT_REPLACED',
-    `the workspace root is not the directory that run ${runId} observed`,
-    {
-      hint: 'nothing was touched; the directory was replaced, or its file system was mounted anew',
-      data: {
-        expected: { dev: workspace.dev, ino: workspace.ino },
-        found: { dev: root.stat.dev.toString(), ino: root.stat.ino.toString() },
-      },
-    },
-  );
-}
-
-function pathsWithoutChange(paths: readonly RelPath[], changes: readonly { path: RelPath }[]): Set<RelPath> {
-  return new Set(paths.filter((path) => !changes.some((change) => isWithin(change.path, path))));
 }
 
 /** When this fails nothing was touched yet, so the session never was. @throws NOT_APPROVED */

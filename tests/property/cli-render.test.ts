@@ -133,8 +133,8 @@ function reports(name: string): Map<string, string> {
     runId,
     recovers: runId,
     results: [
-      { path, result: 'refused', code: 'failed', detail: text },
-      { path, result: 'restored', note: text },
+      { path, kind: 'file', result: 'refused', code: 'failed', detail: text },
+      { path, kind: 'file', result: 'restored', note: text },
     ],
     counts: { restored: 1, removed: 0, 'already-right': 0, refused: 1 },
     sealError: error,

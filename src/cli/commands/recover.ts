@@ -1,8 +1,9 @@
 import { isatty } from 'node:tty';
-import { AgentdiffError, EXIT, parseRelPath } from '../../core/index.ts';
+import { AgentdiffError, EXIT } from '../../core/index.ts';
 import { applyRecover, planRecover, type RecoverPlan } from '../../operations/recover.ts';
 import { askYes, canAsk } from '../ask.ts';
 import type { RecoverOptions } from '../options.ts';
+import { parseUserPath } from '../paths.ts';
 import { renderError } from '../render/error.ts';
 import {
   planDocument,
@@ -21,7 +22,7 @@ export async function recoverCommand(
   options: RecoverOptions,
 ): Promise<number> {
   const { context, place, output, json } = session;
-  const paths = [...operands, ...(options.path ?? [])].map(parseRelPath);
+  const paths = [...operands, ...(options.path ?? [])].map(parseUserPath);
   const request = { place, ref, paths };
   const plan = planRecover(context, request);
   if (options.dryRun === true) {
@@ -29,7 +30,7 @@ export async function recoverCommand(
     return EXIT.done;
   }
   if (options.yes !== true && plan.counts.apply > 0) await approve(plan, session);
-  const report = applyRecover(context, request, plan);
+  const report = applyRecover(context, request, plan, options.yes === true ? 'yes' : 'terminal');
   await output.print(json ? renderRecoverJson(report) : renderRecover(report, output.outStyle));
   if (report.sealError !== undefined && !json) {
     output.tell(renderError(report.sealError, output.errStyle, options.debug === true));

@@ -16,7 +16,7 @@ export function renderList(report: ListReport, style: Style): string {
     run.counts === undefined ? '-' : `+${run.counts.created} -${run.counts.deleted} ~${run.counts.modified}`,
     run.argv === undefined ? '' : showArgv(run.argv, COMMAND_WIDTH),
   ]);
-  const head = ['run', 'kind', 'outcome', 'exit', 'time', 'changes', 'command'];
+  const head = ['run', 'kind', 'outcome', 'exit', 'in all', 'changes', 'command'];
   const [first = '', ...rest] = table([head, ...rows]);
   return lines([style.dim(first), ...rest]);
 }

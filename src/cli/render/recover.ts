@@ -62,13 +62,18 @@ export function renderRecover(report: RecoverReport, style: Style): string {
     ...(refused > 0
       ? ['  refused paths were left as they are; docs/exit-codes.md says what each code means']
       : []),
-    ...(report.sealed === undefined ? [] : [`  next: agentdiff show ${report.sealed.capsule.runId}`]),
+    ...(report.sealed === undefined
+      ? []
+      : [
+          `  capsule digest ${report.sealed.digest}`,
+          `  next: agentdiff show ${report.sealed.capsule.runId}`,
+        ]),
   ]);
 }
 
 function outcomeOf(item: Result): string {
   const note = item.note === undefined ? '' : `  note: ${escapeControls(item.note)}`;
-  return `${showPath(item.path)}${why(item)}${note}`;
+  return `${showPath(item.path, item.kind)}${why(item)}${note}`;
 }
 
 /** The plan as plain values, for `--json` and for the data of NOT_APPROVED. */

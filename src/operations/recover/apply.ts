@@ -1,16 +1,18 @@
 import { AgentdiffError, type RelPath, ROOT_PATH, splitPath } from '../../core/index.ts';
-import { type Dir, isSameInode } from '../../fs/index.ts';
+import { type Dir, type EntryKind, isSameInode } from '../../fs/index.ts';
 import { changeDirMetadata, syncDir } from '../../fs/write.ts';
 import { isRootInState, observe, type Place } from '../../snapshot/index.ts';
-import type { ObjectReader } from '../../store/index.ts';
 import { isMetadataOnly } from '../workspace/assess.ts';
 import { deepestFirst, type PlannedStep, type RecoverPlan } from './plan.ts';
 import { Refusal, type RefusalCode, toRefusal } from './refusal.ts';
+import type { Staging } from './staging.ts';
 import { changeMetadata, finishDirectory, swap } from './swap.ts';
 
 /** What became of one path. */
 export interface StepResult {
   readonly path: RelPath;
+  /** Of the wanted entry, or of the one removed. */
+  readonly kind: EntryKind;
   readonly result: 'restored' | 'removed' | 'already-right' | 'refused';
   /** With result `refused`. */
   readonly code?: RefusalCode;
@@ -24,8 +26,8 @@ export interface StepResult {
  * Order: modes of directories that open them to their owner; removals deepest first, directories shallowest first, files and links; then
  * all other modes and times of directories, deepest first.
  */
-export function applyPlan(root: Dir, plan: RecoverPlan, objects: ObjectReader): StepResult[] {
-  const work = new Work(root, objects);
+export function applyPlan(root: Dir, plan: RecoverPlan, staging: Staging): StepResult[] {
+  const work = new Work(root, staging);
   const steps = plan.steps.filter((step) => step.verdict === 'apply');
   const [removals, rest] = partition(steps, isRemoval);
   const [directories, others] = partition(rest, (step) => step.wanted?.state.kind === 'directory');
@@ -37,7 +39,9 @@ export function applyPlan(root: Dir, plan: RecoverPlan, objects: ObjectReader): 
   for (const step of opened.sort((a, b) => deepestFirst(b, a))) work.attempt(step, metadataStep);
   for (const step of removals.sort(deepestFirst)) work.attempt(step, swapStep);
   for (const step of newDirectories.sort((a, b) => deepestFirst(b, a))) work.attempt(step, swapStep);
-  for (const step of others) work.attempt(step, isMetadataStep(step) ? metadataStep : swapStep);
+  const [metadata, contents] = partition(others, isMetadataStep);
+  for (const step of metadata) work.attempt(step, metadataStep);
+  staging.inBatches(contents, (step) => work.attempt(step, swapStep));
   for (const step of [...newDirectories].sort(deepestFirst)) work.attempt(step, finishStep);
   for (const step of closed.sort(deepestFirst)) work.attempt(step, metadataStep);
   work.end();
@@ -60,17 +64,12 @@ function isMetadataStep({ expected, wanted }: PlannedStep): boolean {
 }
 
 /** @param known the entry's ctime is that of this recover's own last act on another name of the same file */
-type Action = (
-  place: Target,
-  step: PlannedStep,
-  objects: ObjectReader,
-  known: 'in-place' | 'renamed',
-) => void;
+type Action = (place: Target, step: PlannedStep, staging: Staging, known: 'in-place' | 'renamed') => void;
 
 type Target = Exclude<Place, { found: 'blocked' }>;
 
-const swapStep: Action = ({ parent, name }, { expected, wanted }, objects, known) =>
-  swap(parent, name, expected, wanted, objects, known);
+const swapStep: Action = ({ parent, name }, { expected, wanted }, staging, known) =>
+  swap(parent, name, { expected, wanted, known }, staging);
 
 const metadataStep: Action = ({ parent, name }, { expected, wanted }) => {
   if (expected !== undefined && wanted !== undefined) changeMetadata(parent, name, expected, wanted.state);
@@ -83,15 +82,15 @@ const finishStep: Action = ({ parent, name }, { wanted }) => {
 /** The refusals so far, the directories whose names changed, and the files of which one name was handled. */
 class Work {
   readonly #root: Dir;
-  readonly #objects: ObjectReader;
+  readonly #staging: Staging;
   readonly #refusals = new Map<RelPath, Refusal>();
   readonly #touched = new Set<RelPath>();
   /** By `dev:ino`, of files with several names. */
   readonly #ctimes = new Map<string, bigint>();
 
-  constructor(root: Dir, objects: ObjectReader) {
+  constructor(root: Dir, staging: Staging) {
     this.#root = root;
-    this.#objects = objects;
+    this.#staging = staging;
   }
 
   attempt(step: PlannedStep, action: Action): void {
@@ -120,15 +119,15 @@ class Work {
 
   /** Dropping one name of a file moves the ctime that its other names are known by, so what it becomes by our own act is kept in mind. */
   #attemptAt(place: Target, step: PlannedStep, action: Action): void {
-    if (place.found === 'absent') return action(place, step, this.#objects, 'in-place');
+    if (place.found === 'absent') return action(place, step, this.#staging, 'in-place');
     const { parent, name, stat } = place;
     const inode = `${stat.dev}:${stat.ino}`;
     const ctime = this.#ctimes.get(inode);
     if (stat.kind !== 'file' || (stat.nlink < 2 && ctime === undefined))
-      return action(place, step, this.#objects, 'in-place');
+      return action(place, step, this.#staging, 'in-place');
     const file = parent.openEntry(name);
     try {
-      action(place, step, this.#objects, ctime === stat.ctimeNs ? 'renamed' : 'in-place');
+      action(place, step, this.#staging, ctime === stat.ctimeNs ? 'renamed' : 'in-place');
       if (isSameInode(file.stat(), stat)) this.#ctimes.set(inode, file.stat().ctimeNs);
     } finally {
       file.close();
@@ -165,18 +164,26 @@ class Work {
   }
 
   resultOf(step: PlannedStep): StepResult {
-    const { path } = step;
+    const { path, kind, links } = step;
     if (step.verdict !== 'apply') return plannedResult(step);
     const refusal = this.#refusals.get(path);
-    if (refusal !== undefined) return { path, result: 'refused', code: refusal.code, detail: refusal.detail };
-    return { path, result: step.action === 'remove' ? 'removed' : 'restored' };
+    if (refusal !== undefined)
+      return { path, kind, result: 'refused', code: refusal.code, detail: refusal.detail };
+    if (step.action === 'remove') return { path, kind, result: 'removed' };
+    if (links === undefined) return { path, kind, result: 'restored' };
+    return {
+      path,
+      kind,
+      result: 'restored',
+      note: `a file of its own now; it was one of ${links} names of a file`,
+    };
   }
 }
 
 /** The result of a step that the plan leaves alone. */
-export function plannedResult({ path, verdict, code, detail }: PlannedStep): StepResult {
-  if (verdict === 'already') return { path, result: 'already-right' };
-  return { path, result: 'refused', ...(code && { code }), ...(detail && { detail }) };
+export function plannedResult({ path, kind, verdict, code, detail }: PlannedStep): StepResult {
+  if (verdict === 'already') return { path, kind, result: 'already-right' };
+  return { path, kind, result: 'refused', ...(code && { code }), ...(detail && { detail }) };
 }
 
 function contentRefusal(error: unknown): Refusal | undefined {

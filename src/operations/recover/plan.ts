@@ -19,7 +19,7 @@ import { isInState, isRootInState, observe, type State } from '../../snapshot/in
 import type { ObjectReader } from '../../store/index.ts';
 import { isMetadataOnly } from '../workspace/assess.ts';
 import { Refusal, type RefusalCode, toRefusal } from './refusal.ts';
-import type { Wanted } from './swap.ts';
+import type { Wanted } from './staging.ts';
 
 export type StepAction = 'restore' | 'remove' | 'change-mode';
 export type StepVerdict = 'apply' | 'already' | 'refused';
@@ -32,6 +32,8 @@ export interface PlannedStep {
   readonly kind: EntryKind;
   readonly expected?: State;
   readonly wanted?: Wanted;
+  /** Names that a file had which is put back as a file of its own; absent when it had only the one. */
+  readonly links?: number;
   readonly verdict: StepVerdict;
   /** With verdict `refused`. */
   readonly code?: RefusalCode;
@@ -292,15 +294,17 @@ function refuse(draft: Draft, refusal: Refusal): void {
   draft.refusal = refusal;
 }
 
-function toStep({ path, expected, wanted, verdict, refusal }: Draft): PlannedStep {
+function toStep({ record, path, expected, wanted, verdict, refusal }: Draft): PlannedStep {
   const action =
     wanted === undefined ? 'remove' : isMetadataOnly(expected, wanted.state) ? 'change-mode' : 'restore';
+  const links = wanted?.state.kind === 'file' ? (record.before?.particulars?.nlink ?? 1) : 1;
   return {
     path,
     action,
     kind: wanted?.state.kind ?? expected?.kind ?? 'file',
     ...(expected === undefined ? {} : { expected }),
     ...(wanted === undefined ? {} : { wanted }),
+    ...(action === 'restore' && links > 1 && { links }),
     verdict,
     ...(refusal === undefined ? {} : { code: refusal.code, detail: refusal.detail }),
   };

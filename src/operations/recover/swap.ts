@@ -1,12 +1,10 @@
-import { type Name, errnoOf, escapeText, fromBytes } from '../../core/index.ts';
+import { errnoOf, escapeText, type Name } from '../../core/index.ts';
 import type { Dir, Stat } from '../../fs/index.ts';
 import {
-  changeLinkOwner,
   changeOwnerAndMode,
   createFile,
   link,
   makeDir,
-  makeSymlink,
   removeDir,
   removeFile,
   rename,
@@ -14,51 +12,47 @@ import {
   temporaryName,
 } from '../../fs/write.ts';
 import { isInState, type State } from '../../snapshot/index.ts';
-import type { ObjectReader } from '../../store/index.ts';
 import { Refusal } from './refusal.ts';
+import type { Staging, Wanted } from './staging.ts';
+
+const CHANGED = 'it was changed between the plan and its turn, and is as it was found';
+
+/** How one entry goes from one state to another. At most one of the two is a directory. */
+export interface Swap {
+  /** Absent: the name must not exist. */
+  readonly expected: State | undefined;
+  /** Absent: the name goes. */
+  readonly wanted: Wanted | undefined;
+  /** `renamed`: the ctime of the entry is known to the caller as its own doing, and not compared. */
+  readonly known: 'in-place' | 'renamed';
+}
 
 /**
  * Compare-and-swap of one name inside an anchored directory (design, section 10): the current entry is moved aside, what was moved is
  * compared with the expected state, the wanted entry is put in place by a call that fails if the name exists, and only then is the old one
  * dropped. On any mismatch the old one is put back. So what is destroyed was proven to be the expected state, in a race too.
  */
-export interface Wanted {
-  readonly state: State;
-  /** Modification time to put back; microseconds at best. */
-  readonly mtimeNs?: bigint;
-}
-
-const CHANGED = 'it was changed between the plan and its turn, and is as it was found';
-
-/**
- * At most one of the two states is a directory.
- * @param expected absent: the name must not exist
- * @param wanted absent: the name goes
- * @param known `renamed`: the ctime of the entry is known to the caller as its own doing, and not compared
- */
-export function swap(
-  dir: Dir,
-  name: Name,
-  expected: State | undefined,
-  wanted: Wanted | undefined,
-  objects: ObjectReader,
-  known: 'in-place' | 'renamed' = 'in-place',
-): void {
+export function swap(dir: Dir, name: Name, { expected, wanted, known }: Swap, staging: Staging): void {
   if (wanted === undefined) {
     if (expected?.kind === 'directory') removeDir(dir, checkedDirectory(dir, name, expected));
-    else if (expected !== undefined) dropAside(dir, moveAside(dir, name, expected, known));
+    else if (expected !== undefined) removeFile(dir, moveAside(dir, name, expected, known));
     return;
   }
   if (wanted.state.kind === 'directory') return swapForDirectory(dir, name, expected, known);
-  const staged = stage(dir, wanted, objects);
+  const staged = staging.take(dir, wanted);
   try {
     if (expected?.kind === 'directory') removeDir(dir, checkedDirectory(dir, name, expected));
     const aside =
       expected === undefined || expected.kind === 'directory'
         ? undefined
         : moveAside(dir, name, expected, known);
-    place(dir, staged, name, aside);
-    if (aside !== undefined) dropAside(dir, aside);
+    place(
+      dir,
+      staged,
+      name,
+      aside && { name: aside, isKept: expected !== undefined && staging.isKept(expected) },
+    );
+    if (aside !== undefined) removeFile(dir, aside);
   } finally {
     removeFile(dir, staged);
   }
@@ -78,7 +72,7 @@ function swapForDirectory(
     if (aside !== undefined) putBack(dir, aside, name);
     throw error;
   }
-  if (aside !== undefined) dropAside(dir, aside);
+  if (aside !== undefined) removeFile(dir, aside);
 }
 
 /** Moves `name` to a temporary name and proves that what was moved is in the expected state; otherwise puts it back. */
@@ -100,14 +94,21 @@ function moveAside(dir: Dir, name: Name, expected: State, known: 'in-place' | 'r
   throw new Refusal('changed-during', CHANGED);
 }
 
+/** What was moved aside, proven to be what the run left; `isKept`: the store has its content. */
+interface Aside {
+  readonly name: Name;
+  readonly isKept: boolean;
+}
+
 /** Puts the staged entry under `name`, which must be free. */
-function place(dir: Dir, staged: Name, name: Name, aside: Name | undefined): void {
+function place(dir: Dir, staged: Name, name: Name, aside: Aside | undefined): void {
   try {
     link(dir, staged, dir, name);
   } catch (error) {
-    // EEXIST: somebody made the name again. Theirs stays; what was moved aside is the proven after-state, whose content this recover's own before-snapshot holds.
-    if (aside !== undefined && errnoOf(error) === 'EEXIST') dropAside(dir, aside);
-    else if (aside !== undefined) putBack(dir, aside, name);
+    if (aside === undefined) throw error;
+    // EEXIST: somebody made the name again, and theirs stays. What the run left there is dropped only where the store has it.
+    if (errnoOf(error) === 'EEXIST' && aside.isKept) removeFile(dir, aside.name);
+    else putBack(dir, aside.name, name);
     throw error;
   }
 }
@@ -142,57 +143,11 @@ function putBackFile(dir: Dir, aside: Name, name: Name): void {
   }
 }
 
-function dropAside(dir: Dir, aside: Name): void {
-  removeFile(dir, aside);
-}
-
 /** Directories are never moved, not even for a moment: rmdir itself fails on one that is not empty. */
 function checkedDirectory(dir: Dir, name: Name, expected: State): Name {
   if (isInState(dir, name, expected) !== 'yes')
     throw new Refusal('changed-during', 'its mode or owner was changed meanwhile');
   return name;
-}
-
-/** Writes the wanted file or symlink, complete and on the disk, under a temporary name beside its place. */
-function stage(dir: Dir, wanted: Wanted, objects: ObjectReader): Name {
-  const { state } = wanted;
-  if (state.content.is !== 'digest') throw new Refusal('content-not-kept', 'its content was not kept');
-  const staged = temporaryName();
-  if (state.kind === 'symlink') stageSymlink(dir, staged, wanted, objects.get(state.content.digest));
-  else if (state.kind === 'file') stageFile(dir, staged, wanted, objects);
-  else throw new Refusal('unsupported-kind', `a ${state.kind} cannot be made again`);
-  return staged;
-}
-
-function stageSymlink(dir: Dir, staged: Name, { state, mtimeNs }: Wanted, target: Buffer): void {
-  makeSymlink(fromBytes(target), dir, staged);
-  try {
-    const made = dir.lstat(staged);
-    if (made.uid !== state.uid || made.gid !== state.gid) changeLinkOwner(dir, staged, state.uid, state.gid);
-    if (mtimeNs !== undefined) setModified(dir, staged, mtimeNs);
-  } catch (error) {
-    removeFile(dir, staged);
-    throw error;
-  }
-}
-
-function stageFile(dir: Dir, staged: Name, { state, mtimeNs }: Wanted, objects: ObjectReader): void {
-  if (state.content.is !== 'digest') return;
-  const file = createFile(dir, staged, 0o600);
-  try {
-    objects.stream(state.content.digest, (piece) => file.write(piece));
-    const made = file.stat();
-    if (made.uid !== state.uid || made.gid !== state.gid) file.chown(state.uid, state.gid);
-    // After chown, which clears setuid and setgid.
-    file.chmod(state.mode);
-    if (mtimeNs !== undefined) file.setModified(mtimeNs);
-    file.sync();
-  } catch (error) {
-    removeFile(dir, staged);
-    throw error;
-  } finally {
-    file.close();
-  }
 }
 
 /** Sets owner and permission bits of an entry whose content is right already. */

@@ -1,0 +1,102 @@
+import { type CapsuleDocument, CapsuleReader, fromAbsolutePathDocument } from '../../capsule/index.ts';
+import { AgentdiffError, isWithin, lossyText, type RelPath, type RunId } from '../../core/index.ts';
+import type { WorkspaceStore } from '../../store/index.ts';
+import { checkConsistency, checkSchema } from '../verify/claims.ts';
+import { findSealedRun } from '../workspace/find-run.ts';
+import { pendingRuns } from '../workspace/intent.ts';
+import type { Root } from '../workspace/root.ts';
+
+/**
+ * A recover is no run of a command here: taking back the newest command twice must find the same command. An interrupted command counts,
+ * because to take back the one before it instead would surprise.
+ * @throws RUN_UNKNOWN, RUN_UNSEALED
+ */
+export function newestCommandRun(store: WorkspaceStore): RunId {
+  const interrupted = pendingRuns(store)
+    .filter(({ active, intent }) => !active && intent?.kind === 'run')
+    .at(-1)?.runId;
+  const sealed = newestSealedCommand(store);
+  if (interrupted !== undefined && (sealed === undefined || interrupted > sealed))
+    return findSealedRun(store, interrupted);
+  if (sealed !== undefined) return sealed;
+  throw new AgentdiffError('RUN_UNKNOWN', 'this workspace has no sealed run to take back', {
+    hint: '`agentdiff list` shows the runs; --root and --store choose another workspace or store',
+  });
+}
+
+function newestSealedCommand(store: WorkspaceStore): RunId | undefined {
+  return store
+    .sealed()
+    .reverse()
+    .find((runId) => {
+      const dir = store.openCapsule(runId);
+      try {
+        return dir !== undefined && CapsuleReader.open(dir).document().kind === 'run';
+      } finally {
+        dir?.close();
+      }
+    });
+}
+
+/** @throws RUN_ACTIVE */
+export function refuseActiveRun(store: WorkspaceStore): void {
+  const active = pendingRuns(store).find((run) => run.active);
+  if (active === undefined) return;
+  throw new AgentdiffError('RUN_ACTIVE', `run ${active.runId} is active in this workspace`, {
+    hint: 'wait until it has ended, then recover',
+    data: { runId: active.runId },
+  });
+}
+
+/**
+ * What a recover relies on must be whole: the files, the documents, and the list of changes, which must be the difference of the two
+ * snapshots, so that a line taken out of it or added to it is found.
+ * @throws CAPSULE_DAMAGED, CAPSULE_INVALID
+ */
+export function refuseDamaged(reader: CapsuleReader, store: WorkspaceStore, runId: RunId): void {
+  const hint = `nothing was touched; \`agentdiff verify ${runId}\` says more`;
+  const [file] = reader.checkFiles();
+  if (file !== undefined) {
+    const member = lossyText(file.member);
+    const message = `the capsule of run ${runId} is not intact: ${member} is ${file.problem}`;
+    throw new AgentdiffError('CAPSULE_DAMAGED', message, {
+      hint,
+      data: { runId, member, problem: file.problem },
+    });
+  }
+  const problems = reader.checkDocuments();
+  const schema = checkSchema(reader, problems);
+  const consistency = checkConsistency(reader, store, problems, schema.status === 'holds');
+  const [finding] = [...schema.findings, ...consistency.findings];
+  if (finding === undefined) return;
+  const { where = 'capsule.json', code, what } = finding;
+  const message = `the capsule of run ${runId}: ${where}: ${what}`;
+  throw new AgentdiffError('CAPSULE_INVALID', message, { hint, data: { runId, where, problem: code } });
+}
+
+/** A path, a device and an inode name the directory that was observed; another one under the same path is not it. @throws ROOT_REPLACED */
+export function refuseOtherRoot({ workspace, runId }: CapsuleDocument, root: Root): void {
+  const isSame =
+    fromAbsolutePathDocument(workspace.root) === root.path &&
+    workspace.dev === root.stat.dev.toString() &&
+    workspace.ino === root.stat.ino.toString();
+  if (isSame) return;
+  throw new AgentdiffError(
+    'ROOT_REPLACED',
+    `the workspace root is not the directory that run ${runId} observed`,
+    {
+      hint: 'nothing was touched; the directory was replaced, or its file system was mounted anew',
+      data: {
+        expected: { dev: workspace.dev, ino: workspace.ino },
+        found: { dev: root.stat.dev.toString(), ino: root.stat.ino.toString() },
+      },
+    },
+  );
+}
+
+export function pathsWithoutChange(
+  paths: readonly RelPath[],
+  changes: readonly { path: RelPath }[],
+): Set<RelPath> {
+  return new Set(paths.filter((path) => !changes.some((change) => isWithin(change.path, path))));
+}
