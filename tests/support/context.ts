@@ -103,7 +103,7 @@ export function requestFor({ place }: Setting, ref?: string, paths: readonly str
 /** Plans and applies, as `recover --yes` does. */
 export function recovered(setting: Setting, ref?: string, paths: readonly string[] = []): RecoverReport {
   const request = requestFor(setting, ref, paths);
-  return applyRecover(setting.context, request, planRecover(setting.context, request));
+  return applyRecover(setting.context, request, planRecover(setting.context, request), 'yes');
 }
 
 /** Each result as `restored a` or `refused a: changed-since`. */

@@ -135,7 +135,7 @@ describe('applying a plan', () => {
     const request = requestFor(here);
     const shown = planRecover(here.context, request);
     fs.writeFileSync(here.at('f'), 'mine');
-    expect(() => applyRecover(here.context, request, shown)).toThrowError(
+    expect(() => applyRecover(here.context, request, shown, 'yes')).toThrowError(
       expect.objectContaining({ code: 'NOT_APPROVED' }) as Error,
     );
     expect(text(here, 'f')).toBe('mine');
@@ -148,7 +148,7 @@ describe('applying a plan', () => {
     const shown = planRecover(here.context, request);
     const [sums = ''] = found(here.store, 'SHA256SUMS');
     fs.rmSync(sums);
-    expect(() => applyRecover(here.context, request, shown)).toThrowError(
+    expect(() => applyRecover(here.context, request, shown, 'yes')).toThrowError(
       expect.objectContaining({ code: expect.stringMatching(/^CAPSULE_/) as string }) as Error,
     );
     expect(text(here, 'f')).toBe('2');

@@ -249,11 +249,19 @@ describe('why a plan refuses a path', () => {
 
   it('content-missing: the store lost it', () => {
     const here = setting();
+    // Over 1 MiB it is a file of its own in the store.
+    write(here, 'f', 'x'.repeat(2 ** 20 + 1));
+    observed(here, () => fs.rmSync(here.at('f')));
+    for (const file of storeFiles(here.store).filter((name) => name.includes('/large/'))) fs.rmSync(file);
+    expect(planned(here)).toEqual(['refused f: content-missing']);
+  });
+
+  it('nothing at all can be planned when the store lost the snapshots', () => {
+    const here = setting();
     write(here, 'f', 'content');
     observed(here, () => fs.rmSync(here.at('f')));
-    for (const name of fs.readdirSync(here.store, { recursive: true, encoding: 'utf8' }))
-      if (/\.(pack|idx)$/.test(name)) fs.rmSync(path.join(here.store, name));
-    expect(planned(here)).toEqual(['refused f: content-missing']);
+    for (const file of storeFiles(here.store).filter((name) => /\.(pack|idx)$/.test(name))) fs.rmSync(file);
+    expect(() => planned(here)).toThrowError(expect.objectContaining({ code: 'CAPSULE_INVALID' }) as Error);
   });
 
   it('unsupported-kind: a fifo would have to be made', () => {
@@ -360,7 +368,9 @@ describe('the selected paths', () => {
     expect(planned(here, ['d/e'])).toEqual(['restore d', 'restore d/e', 'restore d/e/f', 'restore d/e/g']);
     expect(planned(here, ['other', 'd/h'])).toEqual(['restore d', 'restore d/h', 'restore other']);
     recovered(here, undefined, ['d/e/f']);
-    expect(new Set(fs.readdirSync(here.ws, { recursive: true }))).toEqual(new Set(['d', 'd/e', 'd/e/f']));
+    expect(new Set(fs.readdirSync(here.ws, { recursive: true, encoding: 'utf8' }))).toEqual(
+      new Set(['d', 'd/e', 'd/e/f']),
+    );
     expect(linesOf(recovered(here)).filter((line) => !line.startsWith('already-right'))).toEqual([
       'restored d/e/g',
       'restored d/h',
@@ -424,3 +434,10 @@ describe('planning', () => {
     expect(digests.size).toBe(6);
   });
 });
+
+function storeFiles(store: string): string[] {
+  return fs
+    .readdirSync(store, { recursive: true, encoding: 'utf8' })
+    .map((name) => path.join(store, name))
+    .filter((name) => fs.statSync(name).isFile());
+}
