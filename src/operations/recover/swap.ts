@@ -38,7 +38,7 @@ export function swap(dir: Dir, name: Name, { expected, wanted, known }: Swap, st
     else if (expected !== undefined) removeFile(dir, moveAside(dir, name, expected, known));
     return;
   }
-  if (wanted.state.kind === 'directory') return swapForDirectory(dir, name, expected, known);
+  if (wanted.state.kind === 'directory') return swapForDirectory(dir, name, expected, wanted.state, known);
   const staged = staging.take(dir, wanted);
   try {
     if (expected?.kind === 'directory') removeDir(dir, checkedDirectory(dir, name, expected));
@@ -58,21 +58,36 @@ export function swap(dir: Dir, name: Name, { expected, wanted, known }: Swap, st
   }
 }
 
-/** The new directory is open to us alone until its content is back; {@link finishDirectory} gives it its own mode. */
+/**
+ * The new directory gets its owner and mode at once where that lets us work in it, so that one that a killed recover made is right already
+ * for the next; otherwise {@link finishDirectory} gives them, when its content is back.
+ */
 function swapForDirectory(
   dir: Dir,
   name: Name,
   expected: State | undefined,
+  wanted: State,
   known: 'in-place' | 'renamed',
 ): void {
   const aside = expected === undefined ? undefined : moveAside(dir, name, expected, known);
   try {
-    makeDir(dir, name, 0o700);
+    makeDirectory(dir, name, wanted);
   } catch (error) {
     if (aside !== undefined) putBack(dir, aside, name);
     throw error;
   }
   if (aside !== undefined) removeFile(dir, aside);
+}
+
+function makeDirectory(dir: Dir, name: Name, wanted: State): void {
+  makeDir(dir, name, 0o700);
+  if ((wanted.mode & 0o700) !== 0o700) return;
+  try {
+    changeOwnerAndMode(dir, name, madeDirectory(dir, name, wanted), wanted);
+  } catch (error) {
+    removeDir(dir, name);
+    throw error;
+  }
 }
 
 /** Moves `name` to a temporary name and proves that what was moved is in the expected state; otherwise puts it back. */
@@ -163,9 +178,14 @@ export function changeMetadata(dir: Dir, name: Name, expected: State, wanted: St
 
 /** Gives a directory that was made again its owner, mode and modification time, once everything in it is back. */
 export function finishDirectory(dir: Dir, name: Name, wanted: Wanted): void {
-  const seen = dir.lstat(name);
-  if (seen.kind !== 'directory' || (seen.mode & 0o777) !== 0o700)
-    throw new Refusal('changed-during', 'it is not the directory that was made any more');
-  changeOwnerAndMode(dir, name, seen, wanted.state);
+  changeOwnerAndMode(dir, name, madeDirectory(dir, name, wanted.state), wanted.state);
   if (wanted.mtimeNs !== undefined) setModified(dir, name, wanted.mtimeNs);
+}
+
+/** The directory as it was made, or with the mode that it was given; any other one is somebody else's. */
+function madeDirectory(dir: Dir, name: Name, wanted: State): Stat {
+  const seen = dir.lstat(name);
+  const isOurs = (seen.mode & 0o777) === 0o700 || seen.mode === wanted.mode;
+  if (seen.kind === 'directory' && isOurs) return seen;
+  throw new Refusal('changed-during', 'it is not the directory that was made any more');
 }

@@ -351,6 +351,27 @@ describe('a system call that fails', () => {
     expect(fingerprint(here.ws, { times: true })).toEqual(left);
   });
 
+  it('leaves no directory behind that could not get its mode, and puts back what made way for it', () => {
+    const here = setting();
+    for (const name of ['d', 'e']) fs.mkdirSync(here.at(name), { mode: 0o755 });
+    fs.writeFileSync(here.at('d/in'), '1');
+    observed(here, () => {
+      for (const name of ['d', 'e']) fs.rmSync(here.at(name), { recursive: true });
+      fs.writeFileSync(here.at('e'), 'made');
+    });
+    const left = fingerprint(here.ws, { times: true });
+    const restore = interceptWrites(({ name, target }) => {
+      if (name === 'chmodSync' && target.startsWith(here.ws)) throw systemError('EPERM');
+    });
+    expect(linesOf(recovered(here))).toEqual([
+      'refused d: not-permitted',
+      'refused d/in: parent-changed',
+      'refused e: not-permitted',
+    ]);
+    restore();
+    expect(fingerprint(here.ws, { times: true })).toEqual(left);
+  });
+
   it('leaves the other paths to be recovered', () => {
     const here = setting();
     for (const name of ['a', 'b', 'c']) fs.writeFileSync(here.at(name), '1');
