@@ -5,7 +5,7 @@ import * as path from 'node:path';
 import { expect, it } from 'vitest';
 import { sandbox } from '../support/cli.ts';
 import { fingerprint } from '../support/fingerprint.ts';
-import { expectError, expectIntact, recover, skipUnless } from '../support/reports.ts';
+import { expectError, expectIntact, recover, shownChanges, skipUnless } from '../support/reports.ts';
 
 it('K3: a store that cannot be written stops the run before the child, and names the way out', () => {
   const box = sandbox('nobody');
@@ -95,6 +95,30 @@ it('K5: a command that takes the store along is told so, and its own status stay
   expect(ended.stderr).not.toMatch(/INTERNAL|^ +at /m);
   // find ends with 0; a run without a capsule must not look like one with.
   expect(ended.status).toBe(125);
+});
+
+it('Z2: a file over the limit of what is kept is named before the child starts, and costs only itself', () => {
+  const box = sandbox();
+  box.bash('truncate -s 65M big; echo 1 > f; mkdir d; truncate -s 2G d/huge');
+  const before = fingerprint(box.ws, { skip: (name) => name === 'd/huge' });
+  const ended = box.bash(`T run -- sh -c 'echo child >&2; rm big d/huge; echo 2 > f'`);
+  expect(ended.status).toBe(0);
+  const [notice = '', child] = ended.stderr.split('\n');
+  expect(notice).toMatch(/content is not kept for .*big/);
+  expect(notice).toContain('d/huge');
+  expect(child).toBe('child');
+  expect(Number(box.bash('du -sm "$AGENTDIFF_STORE" | cut -f1').stdout)).toBeLessThan(5);
+  const ids = shownChanges(box).map(({ path: name, recoverable, reason }) => [name, recoverable, reason]);
+  expect(ids).toEqual([
+    ['big', false, 'content-not-kept'],
+    ['d/huge', false, 'not-read'],
+    ['f', true, undefined],
+  ]);
+  expect(recover(box)).toEqual({
+    status: 3,
+    results: ['refused big: content-not-kept', 'refused d/huge: content-not-kept', 'restored f'],
+  });
+  expect(fingerprint(box.ws)).toEqual(before.filter((line) => !line.endsWith('"big"')));
 });
 
 it('Z4: the home directory, the root of the file system and a parent of the default store are refused unread', () => {
