@@ -1,0 +1,130 @@
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type DoctorReport, examineMachine, examineRun } from '../../../src/operations/doctor.ts';
+import { observed, type Setting, setting } from '../../support/context.ts';
+import { fingerprint } from '../../support/fingerprint.ts';
+import { Session } from '../../../src/operations/workspace/session.ts';
+import { findRoot } from '../../../src/operations/workspace/root.ts';
+import { builtInPolicy } from '../../../src/policy/index.ts';
+
+const examine = async (here: Setting): Promise<DoctorReport> =>
+  await examineMachine(here.context, here.place);
+const statusOf = ({ checks }: DoctorReport, id: string): string | undefined =>
+  checks.find((check) => check.id === id)?.status;
+
+describe('examining the machine', () => {
+  it('tries everything, and leaves nothing in the store', async () => {
+    const here = setting();
+    const report = await examine(here);
+    expect(report.checks.map(({ id }) => id)).toEqual([
+      'root',
+      'store',
+      'free-space',
+      'anchored',
+      'no-follow',
+      'clone',
+      'hard-links',
+      'names',
+      'clock',
+      'terminal',
+      'git',
+      'strace',
+      'srt',
+      'overlay',
+      'unsealed',
+    ]);
+    for (const id of ['root', 'store', 'anchored', 'no-follow', 'hard-links', 'unsealed'])
+      expect([id, statusOf(report, id)]).toEqual([id, 'ok']);
+    for (const { status } of report.checks) expect(['ok', 'limited', 'missing']).toContain(status);
+    expect(fs.readdirSync(here.store)).toEqual([]);
+    expect(fs.statSync(here.store).mode & 0o7777).toBe(0o700);
+    expect(fingerprint(here.ws)).toEqual([]);
+  });
+
+  it('says of a program what it is without, and never fails for it', async () => {
+    const here = setting();
+    const report = await examineMachine({ ...here.context, environment: { PATH: here.home } }, here.place);
+    for (const id of ['git', 'strace', 'srt', 'overlay'])
+      expect([id, statusOf(report, id)]).toEqual([id, 'missing']);
+    fs.writeFileSync(path.join(here.home, 'git'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+    const broken = await examineMachine({ ...here.context, environment: { PATH: here.home } }, here.place);
+    expect(statusOf(broken, 'git')).toBe('missing');
+  });
+
+  it('finds a store that cannot be made, or that is not the caller`s alone', async () => {
+    const here = setting();
+    fs.writeFileSync(path.join(here.home, 'file'), '');
+    const under = await examineMachine(here.context, {
+      ...here.place,
+      store: path.join(here.home, 'file', 'store'),
+    });
+    expect(statusOf(under, 'store')).toBe('failed');
+    expect(under.checks.find(({ id }) => id === 'store')?.detail).toMatch(/\[STORE_[A-Z_]+\]$/);
+    fs.mkdirSync(here.store);
+    fs.chmodSync(here.store, 0o777);
+    const open = await examine(here);
+    expect(statusOf(open, 'store')).toBe('failed');
+    expect(open.checks.find(({ id }) => id === 'store')?.detail).toContain('[STORE_NOT_OWNED]');
+    expect(fs.readdirSync(here.store)).toEqual([]);
+  });
+
+  it('finds a root that a run would refuse', async () => {
+    const here = setting();
+    const detail = async (): Promise<string | undefined> =>
+      (await examine(here)).checks.find(({ id, status }) => id === 'root' && status === 'failed')?.detail;
+    expect(await detail()).toBeUndefined();
+    fs.writeFileSync(here.at('agentdiff.yaml'), 'version: 1\n');
+    expect(await detail()).toContain('[POLICY_UNSUPPORTED]');
+    const home = await examineMachine(here.context, { ...here.place, root: here.home });
+    expect(statusOf(home, 'root')).toBe('failed');
+    const gone = await examineMachine(here.context, { ...here.place, root: here.at('gone') });
+    expect(statusOf(gone, 'root')).toBe('failed');
+  });
+
+  it('lists runs that were interrupted', async () => {
+    const here = setting();
+    const root = findRoot(here.context, here.place);
+    const session = Session.open(here.context, here.place, root, 'outside', {
+      kind: 'run',
+      argv: ['x'],
+      policy: builtInPolicy(),
+    });
+    session.snapshotBefore();
+    expect(statusOf(await examine(here), 'unsealed')).toBe('ok');
+    // Its process is this one, which lives; so another one is written down.
+    for (const name of fs.readdirSync(here.store, { recursive: true, encoding: 'utf8' })) {
+      if (!/pending\/[^/]+\/(owner|intent)[^/]*$/.test(name)) continue;
+      const file = path.join(here.store, name);
+      fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace(/"startTime":"\d+"/, '"startTime":"1"'));
+    }
+    const report = await examine(here);
+    expect(report.checks.find(({ id }) => id === 'unsealed')).toMatchObject({
+      status: 'limited',
+      detail: expect.stringContaining(session.runId) as string,
+    });
+    session.close();
+    root.dir.close();
+  });
+});
+
+describe('examining a run', () => {
+  it('says path by path what could be recovered right now, and what the capsule is worth; and changes nothing', () => {
+    const here = setting();
+    for (const name of ['a', 'b']) fs.writeFileSync(here.at(name), '1');
+    const runId = observed(here, () => {
+      for (const name of ['a', 'b']) fs.writeFileSync(here.at(name), '2');
+    });
+    fs.writeFileSync(here.at('b'), 'mine');
+    const everything = (): string[] => fingerprint(path.dirname(here.ws), { times: true });
+    const before = everything();
+    const { plan, capsule, ...rest } = examineRun(here.context, here.place, 'last');
+    expect(rest).toEqual({ runId });
+    expect(plan.steps.map(({ path: at, verdict, code }) => [at, verdict, code])).toEqual([
+      ['a', 'apply', undefined],
+      ['b', 'refused', 'changed-since'],
+    ]);
+    expect(capsule).toMatchObject({ verdict: 'holds', runId });
+    expect(everything()).toEqual(before);
+  });
+});
