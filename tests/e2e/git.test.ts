@@ -36,6 +36,18 @@ it('G2: a nested repository without a commit hides nothing', () => {
   expect(fingerprint(box.ws)).toEqual(before);
 });
 
+it('G3: a worktree that removes itself is recorded, its .git file as a plain file', () => {
+  const box = sandbox();
+  const setUp = `mkdir m; cd m; ${INIT}; echo 1 > f; git add f; git commit -qm i; git worktree add -q ../w; echo mine > ../w/untracked`;
+  expect(box.bash(`set -e; ${setUp}`).status).toBe(0);
+  const ended = box.bash('cd w; T run -- git worktree remove --force ../w');
+  expect(ended.status).toBe(0);
+  expect(ended.stderr).toMatch(/deleted +3 +\.git, f, untracked/);
+  expect(ended.stderr).toContain('3 of 3 recorded changes can be taken back');
+  expect(fs.readdirSync(box.ws)).toEqual(['m']);
+  expect(box.agentdiff(['verify', box.newestCapsule()]).status).toBe(0);
+});
+
 it('G5: an ignored file that was deleted comes back', () => {
   const { box, before } = sandboxWithGit('echo .env > .gitignore; echo K=1 > .env; chmod 600 .env');
   expect(box.agentdiff(['run', '--', 'rm', '.env']).status).toBe(0);

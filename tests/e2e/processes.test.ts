@@ -156,6 +156,16 @@ it('Q15: without a terminal nothing is asked and no escape byte is written', () 
   expect(written).toContain('--yes');
 });
 
+it('Q6: a reader that goes away ends the child as it would without us, and the run is sealed', () => {
+  const box = sandbox();
+  box.bash('echo 1 > f');
+  const ended = box.bash(`T run -- sh -c 'rm f; yes' | head -n 1; echo "\${PIPESTATUS[0]}"`);
+  expect(ended.stdout).toBe('y\n141\n');
+  expect(ended.stderr).not.toMatch(/EPIPE|INTERNAL|^ +at /m);
+  expect(recover(box)).toEqual({ status: 0, results: ['restored f'] });
+  expectIntact(box);
+});
+
 describe('at a terminal', () => {
   /** What a terminal shows; the answer is typed ahead. */
   const inTerminal = (box: Sandbox, command: string, typed = ''): { status: number; shown: string } => {
@@ -227,7 +237,21 @@ it('nested runs: the inner names the outer as its parent, and both are sealed an
   expect(changesOf(box, innermost)).toEqual(['created file c']);
   expect(box.agentdiff(['show', inner]).stdout).toContain(outer);
   expectIntact(box);
-  expect(recover(box, outer)).toEqual({ status: 0, results: ['restored a', 'restored b', 'removed c'] });
+  // The newest command is the outer one, which has the changes of the inner ones too.
+  expect(recover(box)).toEqual({ status: 0, results: ['restored a', 'restored b', 'removed c'] });
+  expect(fingerprint(box.ws)).toEqual(before);
+});
+
+it('nested runs: an inner one that was interrupted does not stand for the outer one', () => {
+  const box = sandbox();
+  box.bash('echo 1 > a; echo 1 > b');
+  const before = fingerprint(box.ws);
+  expect(box.bash(`T run -- sh -c 'rm a; T run -- sh -c "rm b; kill -9 \\$PPID"; true'`).status).toBe(0);
+  expect(box.json(['list']).runs.map(({ state }: { state: string }) => state)).toEqual([
+    'sealed',
+    'unsealed',
+  ]);
+  expect(recover(box)).toEqual({ status: 0, results: ['restored a', 'restored b'] });
   expect(fingerprint(box.ws)).toEqual(before);
 });
 

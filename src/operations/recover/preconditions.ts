@@ -7,8 +7,9 @@ import { pendingRuns } from '../workspace/intent.ts';
 import type { Root } from '../workspace/root.ts';
 
 /**
- * A recover is no run of a command here: taking back the newest command twice must find the same command. An interrupted command counts,
- * because to take back the one before it instead would surprise.
+ * What `recover` without a run means. A recover is no run of a command here: taking back the newest command twice must find the same command.
+ * A run inside another run of this workspace is a part of that one, which has its changes too. An interrupted command counts, because to
+ * take back the one before it instead would surprise; unless the newest sealed run lasted longer.
  * @throws RUN_UNKNOWN, RUN_UNSEALED
  */
 export function newestCommandRun(store: WorkspaceStore): RunId {
@@ -16,26 +17,28 @@ export function newestCommandRun(store: WorkspaceStore): RunId {
     .filter(({ active, intent }) => !active && intent?.kind === 'run')
     .at(-1)?.runId;
   const sealed = newestSealedCommand(store);
-  if (interrupted !== undefined && (sealed === undefined || interrupted > sealed))
-    return findSealedRun(store, interrupted);
-  if (sealed !== undefined) return sealed;
+  const isNewer = (runId: RunId): boolean =>
+    sealed === undefined || (runId > sealed.runId && !sealed.overlapping.includes(runId));
+  if (interrupted !== undefined && isNewer(interrupted)) return findSealedRun(store, interrupted);
+  if (sealed !== undefined) return sealed.runId;
   throw new AgentdiffError('RUN_UNKNOWN', 'this workspace has no sealed run to take back', {
     hint: '`agentdiff list` shows the runs; --root and --store choose another workspace or store',
   });
 }
 
-function newestSealedCommand(store: WorkspaceStore): RunId | undefined {
-  return store
-    .sealed()
-    .reverse()
-    .find((runId) => {
-      const dir = store.openCapsule(runId);
-      try {
-        return dir !== undefined && CapsuleReader.open(dir).document().kind === 'run';
-      } finally {
-        dir?.close();
-      }
-    });
+function newestSealedCommand(store: WorkspaceStore): CapsuleDocument | undefined {
+  const known = new Set<string>([...store.sealed(), ...store.pending()]);
+  for (const runId of store.sealed().reverse()) {
+    const dir = store.openCapsule(runId);
+    try {
+      const document = dir && CapsuleReader.open(dir).document();
+      const isNested = document?.parentRun !== undefined && known.has(document.parentRun);
+      if (document?.kind === 'run' && !isNested) return document;
+    } finally {
+      dir?.close();
+    }
+  }
+  return undefined;
 }
 
 /** @throws RUN_ACTIVE */
