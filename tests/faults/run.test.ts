@@ -272,6 +272,39 @@ describe('what an ordinary user may not read', () => {
     expect(fingerprint(box.ws)).toEqual(before);
   });
 
+  it('a read-only tree that the run made goes, and what has to stay of it keeps its modes', () => {
+    const box = sandbox('nobody');
+    const make =
+      'mkdir -p m/a/b m/c; for d in m/a m/a/b m/c; do echo x > $d/f; done; chmod 555 m/a/b m/a m/c; chmod 500 m';
+    expect(box.agentdiff(['run', '--', 'sh', '-c', make]).status).toBe(0);
+    box.bash('chmod 755 m/a/b; echo mine > m/a/b/mine; chmod 555 m/a/b');
+    expect(recover(box)).toEqual({
+      status: 3,
+      lines: [
+        'refused m: directory-not-empty',
+        'refused m/a: directory-not-empty',
+        'refused m/a/b: directory-not-empty',
+        'refused m/a/b/f: not-permitted',
+        'refused m/a/f: not-permitted',
+        'refused m/c: not-permitted',
+        'removed m/c/f',
+      ],
+    });
+    expect(fingerprint(box.ws).map((line) => line.replace(/^(\S+ \S+) \S+ /, '$1 '))).toEqual([
+      'directory 0500 "m"',
+      'directory 0555 "m/a"',
+      'directory 0555 "m/a/b"',
+      'file 0644 "m/a/b/f"',
+      'file 0644 "m/a/b/mine"',
+      'file 0644 "m/a/f"',
+      'directory 0555 "m/c"',
+    ]);
+    box.bash('chmod -R u+w m; rm -r m');
+    expect(box.agentdiff(['run', '--', 'sh', '-c', make]).status).toBe(0);
+    expect(recover(box).status).toBe(0);
+    expect(fs.readdirSync(box.ws)).toEqual([]);
+  });
+
   it('a directory that was and is closed to writing: its file is refused, not permitted', () => {
     const box = sandbox('nobody');
     box.bash('mkdir d; echo x > d/f; chmod 555 d');

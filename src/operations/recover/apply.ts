@@ -1,7 +1,7 @@
 import { AgentdiffError, type RelPath, ROOT_PATH, splitPath } from '../../core/index.ts';
-import { type Dir, type EntryKind, isSameInode } from '../../fs/index.ts';
+import { type Dir, effectiveUser, type EntryKind, isSameInode } from '../../fs/index.ts';
 import { changeDirMetadata, syncDir } from '../../fs/write.ts';
-import { isRootInState, observe, type Place } from '../../snapshot/index.ts';
+import { isRootInState, observe, type Place, type State } from '../../snapshot/index.ts';
 import { isMetadataOnly } from '../workspace/assess.ts';
 import { deepestFirst, type PlannedStep, type RecoverPlan } from './plan.ts';
 import { Refusal, type RefusalCode, toRefusal } from './refusal.ts';
@@ -23,7 +23,7 @@ export interface StepResult {
 
 /**
  * Carries out a plan: every step is checked again at its turn, by compare-and-swap, and a failure of one is a refusal of that one.
- * Order: modes of directories that open them to their owner; removals deepest first, directories shallowest first, files and links; then
+ * Order: modes of directories that open them to their owner, those that are to go included; removals deepest first, directories shallowest first, files and links; then
  * all other modes and times of directories, deepest first.
  */
 export function applyPlan(root: Dir, plan: RecoverPlan, staging: Staging): StepResult[] {
@@ -37,7 +37,10 @@ export function applyPlan(root: Dir, plan: RecoverPlan, staging: Staging): StepR
   );
   const [opened, closed] = partition(keptDirectories, isOpenedToOwner);
   for (const step of opened.sort((a, b) => deepestFirst(b, a))) work.attempt(step, metadataStep);
-  for (const step of removals.sort(deepestFirst)) work.attempt(step, swapStep);
+  const locked = effectiveUser() === 0 ? [] : removals.filter(isLockedDirectory);
+  for (const step of locked.sort((a, b) => deepestFirst(b, a))) work.unlock(step);
+  for (const step of removals.sort(deepestFirst)) work.attempt(work.asUnlocked(step), swapStep);
+  for (const step of locked.sort(deepestFirst)) work.lockAgain(step);
   for (const step of newDirectories.sort((a, b) => deepestFirst(b, a))) work.attempt(step, swapStep);
   const [metadata, contents] = partition(others, isMetadataStep);
   for (const step of metadata) work.attempt(step, metadataStep);
@@ -53,10 +56,23 @@ function isRemoval({ expected, wanted }: PlannedStep): boolean {
   return wanted === undefined || (expected?.kind === 'directory' && wanted.state.kind !== 'directory');
 }
 
-/** Without these rights the names in it cannot be changed. */
+/** Without all of these rights the names in a directory cannot be seen and changed; whoever has privilege needs none. */
+const OWNER_RIGHTS = 0o700;
+
+function opensToOwner(mode = 0): boolean {
+  return (mode & OWNER_RIGHTS) === OWNER_RIGHTS;
+}
+
 function isOpenedToOwner({ expected, wanted }: PlannedStep): boolean {
-  const opens = (mode = 0): boolean => (mode & 0o700) === 0o700;
-  return opens(wanted?.state.mode) && !opens(expected?.mode);
+  return opensToOwner(wanted?.state.mode) && !opensToOwner(expected?.mode);
+}
+
+function isLockedDirectory({ expected }: PlannedStep): boolean {
+  return expected?.kind === 'directory' && expected.content.is === 'digest' && !opensToOwner(expected.mode);
+}
+
+function unlocked(state: State): State {
+  return { ...state, mode: state.mode | OWNER_RIGHTS };
 }
 
 function isMetadataStep({ expected, wanted }: PlannedStep): boolean {
@@ -88,6 +104,8 @@ class Work {
   /** By `dev:ino`, of files with several names. */
   readonly #ctimes = new Map<string, bigint>();
 
+  readonly #unlocked = new Set<RelPath>();
+
   constructor(root: Dir, staging: Staging) {
     this.#root = root;
     this.#staging = staging;
@@ -100,6 +118,40 @@ class Work {
       else this.#attemptInside(step, action);
     } catch (error) {
       this.#refusals.set(step.path, contentRefusal(error) ?? toRefusal(error));
+    }
+  }
+
+  /** Gives the owner all rights in a directory that is to go, so that what is in it can go first. Where that fails the removals tell why. */
+  unlock({ path, expected }: PlannedStep): void {
+    if (expected !== undefined && this.#changeMode(path, expected, unlocked(expected)))
+      this.#unlocked.add(path);
+  }
+
+  asUnlocked(step: PlannedStep): PlannedStep {
+    const { path, expected } = step;
+    return expected !== undefined && this.#unlocked.has(path)
+      ? { ...step, expected: unlocked(expected) }
+      : step;
+  }
+
+  /** A directory that had to stay after all is as it was found. */
+  lockAgain({ path, expected }: PlannedStep): void {
+    if (expected === undefined || !this.#unlocked.has(path) || !this.#refusals.has(path)) return;
+    this.#changeMode(path, unlocked(expected), expected);
+  }
+
+  #changeMode(path: RelPath, expected: State, wanted: State): boolean {
+    const place = observe(this.#root, path);
+    if (place.found === 'blocked') return false;
+    try {
+      if (place.found === 'absent') return false;
+      changeMetadata(place.parent, place.name, expected, wanted);
+      return true;
+    } catch (error) {
+      toRefusal(error);
+      return false;
+    } finally {
+      place.parent.close();
     }
   }
 
