@@ -19,6 +19,7 @@ import type { Context, Place } from './workspace/context.ts';
 import { findSealedRun } from './workspace/find-run.ts';
 import { openForReading } from './workspace/open.ts';
 import { checkRoot, mountsBelow, type Root } from './workspace/root.ts';
+import { toSealError } from './workspace/seal-error.ts';
 import { type Sealed, Session } from './workspace/session.ts';
 
 export type { StepResult } from './recover/apply.ts';
@@ -112,7 +113,7 @@ function perform(
   session.event({ type: 'plan-made', digest: plan.digest, transitions: plan.steps.length });
   session.event({ type: 'consent-given', by: consent });
   const staging = new Staging(root.dir, session.workspace.store.objects, () => syncAll(context, root));
-  const results = applyPlan(root.dir, plan, staging);
+  const { results, makeDurable } = applyPlan(root.dir, plan, staging);
   for (const result of results) {
     context.log.debug(result, 'recover step');
     session.event(toStepEvent(result));
@@ -121,6 +122,7 @@ function perform(
   const report = { runId: session.runId, recovers: plan.runId, results, counts };
   const exitStatus = counts.refused > 0 ? EXIT.partly : EXIT.done;
   try {
+    makeDurable();
     session.snapshotAfter();
     const sealed = session.seal(
       {
@@ -134,8 +136,7 @@ function perform(
     );
     return { ...report, sealed, exitStatus };
   } catch (error) {
-    if (!(error instanceof AgentdiffError)) throw error;
-    return { ...report, sealError: error, exitStatus: EXIT.partly };
+    return { ...report, sealError: toSealError(error), exitStatus: EXIT.partly };
   }
 }
 

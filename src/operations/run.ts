@@ -29,6 +29,7 @@ import type { Context, Place } from './workspace/context.ts';
 import { refusePolicyFile } from './workspace/policy-file.ts';
 import { launchProblem } from './workspace/program.ts';
 import { checkRoot, findRoot, type Root } from './workspace/root.ts';
+import { toSealError } from './workspace/seal-error.ts';
 import { RUN_ID_VARIABLE, type Sealed, Session } from './workspace/session.ts';
 import { type ChangeSummary, Summarizer } from './workspace/summary.ts';
 
@@ -233,16 +234,4 @@ function exitStatusOfRun(
   if (status !== 0) return status;
   const fails = (failOn !== 'never' && outcome === 'denied') || (failOn === 'review' && outcome === 'review');
   return fails ? RUN_EXIT.outcome : 0;
-}
-
-function toSealError(error: unknown): AgentdiffError {
-  if (error instanceof AgentdiffError) return error;
-  return new AgentdiffError(
-    'SEAL_FAILED',
-    `the run could not be sealed: ${error instanceof Error ? error.message : String(error)}`,
-    {
-      hint: 'its before-snapshot is in the store; `agentdiff list` shows it as unsealed',
-      cause: error,
-    },
-  );
 }

@@ -84,7 +84,7 @@ export function observed(
 }
 
 /** A sealed run of a shell script. */
-export async function scripted(
+async function scripted(
   { context, place }: Setting,
   script: string,
   more: Partial<RunRequest> = {},

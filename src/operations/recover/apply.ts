@@ -21,12 +21,19 @@ export interface StepResult {
   readonly note?: string;
 }
 
+/** What was done, whatever comes after it. */
+export interface Applied {
+  readonly results: readonly StepResult[];
+  /** The changed names are on the disk when this returns. Throws the system's error. */
+  readonly makeDurable: () => void;
+}
+
 /**
  * Carries out a plan: every step is checked again at its turn, by compare-and-swap, and a failure of one is a refusal of that one.
  * Order: modes of directories that open them to their owner, those that are to go included; removals deepest first, directories shallowest first, files and links; then
  * all other modes and times of directories, deepest first.
  */
-export function applyPlan(root: Dir, plan: RecoverPlan, staging: Staging): StepResult[] {
+export function applyPlan(root: Dir, plan: RecoverPlan, staging: Staging): Applied {
   const work = new Work(root, staging);
   const steps = plan.steps.filter((step) => step.verdict === 'apply');
   const [removals, rest] = partition(steps, isRemoval);
@@ -47,8 +54,7 @@ export function applyPlan(root: Dir, plan: RecoverPlan, staging: Staging): StepR
   staging.inBatches(contents, (step) => work.attempt(step, swapStep));
   for (const step of [...newDirectories].sort(deepestFirst)) work.attempt(step, finishStep);
   for (const step of closed.sort(deepestFirst)) work.attempt(step, metadataStep);
-  work.end();
-  return plan.steps.map((step) => work.resultOf(step));
+  return { results: plan.steps.map((step) => work.resultOf(step)), makeDurable: () => work.end() };
 }
 
 /** Steps that free a name, or that put something else where a directory is. */

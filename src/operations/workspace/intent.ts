@@ -25,7 +25,7 @@ export function encodeIntent(intent: Intent): string {
 }
 
 /** The intent in a pending run's directory; undefined when there is none that can be read. */
-export function readIntent(dir: Dir): Intent | undefined {
+function readIntent(dir: Dir): Intent | undefined {
   try {
     const value = parseJson(readSmallFile(dir, INTENT_FILE, MAX_INTENT_BYTES).toString('utf8'), 'intent');
     return isIntent(value) ? value : undefined;

@@ -14,7 +14,7 @@ import {
   toSnapshotDocument,
   toTimeDocument,
 } from '../../capsule/write.ts';
-import { type Digest, invariant, isRunId, type RunId } from '../../core/index.ts';
+import { AgentdiffError, type Digest, invariant, isRunId, lossyText, type RunId } from '../../core/index.ts';
 import { mountPoints, statPath } from '../../fs/index.ts';
 import { captureLevels, changeDecisions, type Policy, policyDigest } from '../../policy/index.ts';
 import { diffSnapshots, scanWorkspace, type Snapshot, withParticulars } from '../../snapshot/index.ts';
@@ -73,6 +73,7 @@ export class Session {
   readonly #exclude: { dev: bigint; ino: bigint }[];
   #index: StatIndex;
   #newBytes = 0;
+  #eventError: AgentdiffError | undefined;
   #before: Snapshot | undefined;
   #after: Snapshot | undefined;
   #beforeIndex: StatIndex | undefined;
@@ -118,8 +119,15 @@ export class Session {
     return new Session(context, place, root, position, request);
   }
 
+  /** What cannot be written shows when the session is sealed: what goes on meanwhile, a child or a recover, is not to be torn by it. */
   event(body: Parameters<CapsuleWriter['addEvent']>[1]): void {
-    this.#writer.addEvent(this.#context.now(), body);
+    if (this.#eventError !== undefined) return;
+    try {
+      this.#writer.addEvent(this.#context.now(), body);
+    } catch (error) {
+      if (!(error instanceof AgentdiffError)) throw error;
+      this.#eventError = error;
+    }
   }
 
   /** The before-snapshot and then the intent are durable when this returns. On a failure the run never was. */
@@ -127,6 +135,7 @@ export class Session {
     try {
       this.#before = this.#scan('before');
       this.#beforeIndex = this.#index;
+      if (this.#eventError !== undefined) throw this.#eventError;
       this.#pending.writeIntent(encodeIntent(this.#intent(this.#before)));
       return this.#before;
     } catch (error) {
@@ -135,9 +144,18 @@ export class Session {
     }
   }
 
+  /** @throws ROOT_REPLACED when another directory has the root's path by now: what happened there was not seen */
   snapshotAfter(): Snapshot {
     this.#after = this.#scan('after');
-    return this.#after;
+    const now = statPath(this.#root.path);
+    if (now === undefined || isSameInode(now, this.#root.stat)) return this.#after;
+    throw new AgentdiffError(
+      'ROOT_REPLACED',
+      `another directory took the place of the workspace root: ${lossyText(this.#root.path)}`,
+      {
+        hint: 'what changed in it was not observed; the before-snapshot is in the store',
+      },
+    );
   }
 
   /**
@@ -145,6 +163,7 @@ export class Session {
    * @param onChange sees every change, in the order of the list
    */
   seal(ending: Ending, onChange: (change: ChangeRecord) => void): Sealed {
+    if (this.#eventError !== undefined) throw this.#eventError;
     const totals = this.#writer.writeChanges(this.#changes(onChange));
     const capsule = this.#document(ending, totals);
     const digest = this.#writer.seal(this.#context.now(), 'run', capsule, this.#request.policy);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openSession, placeOf } from '../../../src/cli/context.ts';
+import { openSession, placeOf, refusePlatform } from '../../../src/cli/context.ts';
 import { Output } from '../../../src/cli/output.ts';
 
 const cwd = '/work/here';
@@ -7,6 +7,15 @@ const cwd = '/work/here';
 function storeOf(environment: Record<string, string>, home?: string, store?: string): string {
   return placeOf(store === undefined ? {} : { store }, { environment, cwd, home }).store;
 }
+
+describe('the platform', () => {
+  it('is refused where there are no POSIX permissions, before anything is read', () => {
+    expect(() => refusePlatform('win32')).toThrowError(
+      expect.objectContaining({ code: 'PLATFORM_UNSUPPORTED' }),
+    );
+    for (const platform of ['linux', 'darwin']) expect(() => refusePlatform(platform)).not.toThrow();
+  });
+});
 
 describe('placeOf', () => {
   it('prefers the option, then AGENTDIFF_STORE, then XDG_STATE_HOME, then the home directory', () => {

@@ -79,7 +79,7 @@ export class MemoryIndex {
   }
 }
 
-export const LIMITS: CaptureLimits = {
+const LIMITS: CaptureLimits = {
   keptFileBytes: 64 << 20,
   hashedFileBytes: 1 << 30,
   newBytesPerRun: 2 * 2 ** 30,

@@ -112,7 +112,7 @@ export class Driven {
   }
 }
 
-export async function until(holds: () => boolean, what: string): Promise<void> {
+async function until(holds: () => boolean, what: string): Promise<void> {
   for (const end = Date.now() + 10_000; Date.now() < end; ) {
     if (holds()) return;
     await new Promise((resolve) => setTimeout(resolve, 10));
