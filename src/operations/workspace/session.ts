@@ -15,7 +15,7 @@ import {
   toTimeDocument,
 } from '../../capsule/write.ts';
 import { AgentdiffError, type Digest, invariant, isRunId, lossyText, type RunId } from '../../core/index.ts';
-import { mountPoints, statPath } from '../../fs/index.ts';
+import { isSameInode, mountPoints, statPath } from '../../fs/index.ts';
 import { captureLevels, changeDecisions, type Policy, policyDigest } from '../../policy/index.ts';
 import { diffSnapshots, scanWorkspace, type Snapshot, withParticulars } from '../../snapshot/index.ts';
 import { type StatIndex, workspaceId } from '../../store/index.ts';

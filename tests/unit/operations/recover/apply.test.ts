@@ -387,6 +387,28 @@ describe('a system call that fails', () => {
     expect(linesOf(recovered(here))).toEqual(['already-right a', 'restored b', 'already-right c']);
   });
 
+  it('after the last path reports what was done: the store is full, or the disk fails', () => {
+    const cases: [fails: (here: Setting, call: FsCall) => boolean, error: string, code: string][] = [
+      [(here, { target }) => target.startsWith(here.store), 'ENOSPC', 'STORE_FULL'],
+      [(here, { name, target }) => name === 'fsyncSync' && target.startsWith(here.ws), 'EIO', 'SEAL_FAILED'],
+    ];
+    for (const [fails, error, code] of cases) {
+      const here = changedFile();
+      let isPlaced = false;
+      const restore = interceptWrites((call) => {
+        if (isPlaced && fails(here, call)) throw systemError(error);
+        if (call.name === 'linkSync' && call.target.startsWith(here.ws)) isPlaced = true;
+      });
+      const report = recovered(here);
+      restore();
+      expect(linesOf(report)).toEqual(['restored f']);
+      expect(report).toMatchObject({ exitStatus: 3, sealError: { code } });
+      expect(report.sealed).toBeUndefined();
+      expect(text(here, 'f')).toBe('1');
+      expect(names(here)).toEqual(['f']);
+    }
+  });
+
   it('content-damaged: damaged content is never put in place', () => {
     const here = setting();
     fs.writeFileSync(here.at('f'), 'the content to be damaged');
