@@ -84,7 +84,7 @@ export function observed(
 }
 
 /** A sealed run of a shell script. */
-async function scripted(
+export async function scripted(
   { context, place }: Setting,
   script: string,
   more: Partial<RunRequest> = {},
