@@ -1,4 +1,4 @@
-import { AgentdiffError, escapeText, isRunId, type RunId } from '../../core/index.ts';
+import { AgentdiffError, escapeText, type RunId } from '../../core/index.ts';
 import type { WorkspaceStore } from '../../store/index.ts';
 
 /** A run of this workspace and whether its capsule is sealed. */
@@ -20,9 +20,7 @@ export function findRun(store: WorkspaceStore, ref: string): FoundRun {
     return { runId: newest, sealed: true };
   }
   const pending = store.pending();
-  const matches = [...sealed, ...pending].filter(
-    (id) => id === ref || (!isRunId(ref) && ref !== '' && id.startsWith(ref)),
-  );
+  const matches = [...sealed, ...pending].filter((id) => ref !== '' && id.startsWith(ref));
   const [match] = matches;
   if (match === undefined) {
     throw new AgentdiffError('RUN_UNKNOWN', `no run of this workspace is called ${escapeText(ref)}`, {

@@ -123,7 +123,7 @@ export function checkRoot(root: Root, context: Context, place: Place): StorePosi
 function isStoreInside(root: Root, store: ByteString): boolean {
   return ancestors(nearestExisting(store)).some((directory) => {
     const stat = statPath(directory);
-    return (stat !== undefined && isSameInode(stat, root.stat)) || directory === root.path;
+    return stat !== undefined && isSameInode(stat, root.stat);
   });
 }
 

@@ -218,6 +218,33 @@ describe('why a plan refuses a path', () => {
     ]);
   });
 
+  it('parent-refused: also where a directory of the name is there, which is somebody else`s', () => {
+    const here = setting();
+    write(here, 'd/f', '1');
+    fs.chmodSync(here.at('d'), 0o750);
+    observed(here, () => fs.rmSync(here.at('d'), { recursive: true }));
+    fs.mkdirSync(here.at('d'));
+    fs.chmodSync(here.at('d'), 0o711);
+    expect(planned(here)).toEqual(['refused d: changed-since', 'refused d/f: parent-refused']);
+    recovered(here);
+    expect(fs.readdirSync(here.at('d'))).toEqual([]);
+  });
+
+  it('parent-refused: also where the file that took its place has to stay', () => {
+    const here = setting();
+    write(here, 'd/e/f', '1');
+    observed(here, () => {
+      fs.rmSync(here.at('d'), { recursive: true });
+      write(here, 'd', 'made');
+    });
+    fs.linkSync(here.at('d'), path.join(here.home, 'another name'));
+    expect(planned(here)).toEqual([
+      'refused d: hard-linked',
+      'refused d/e: parent-refused',
+      'refused d/e/f: parent-refused',
+    ]);
+  });
+
   it('content-not-kept: the capture level said so', () => {
     const here = setting();
     for (const name of ['hashed', 'node_modules/m', 'seen']) write(here, name, '1');
