@@ -159,6 +159,8 @@ export interface CoverageDocument {
   };
   lowered: LoweredDocument[];
   storeInsideWorkspace: boolean;
+  /** There when the root directory itself was gone at the end. */
+  rootRemoved?: true;
 }
 
 export interface UnobservedDocument extends JsonPath {

@@ -19,6 +19,8 @@ export interface CoverageFacts {
   /** Places that were looked at less closely than the normal level; lists stop at MAX_NAMED_PATHS. */
   readonly lowered: number;
   readonly storeInsideWorkspace: boolean;
+  /** The root directory itself was gone at the end. */
+  readonly rootRemoved?: boolean;
 }
 
 /** What can be taken back and what cannot, in words. */
@@ -47,6 +49,7 @@ export function wordLimits(facts: CoverageFacts): string[] {
     ...(facts.coverageComplete ? [] : [LIMITS.unobserved]),
     ...(facts.lowered > 0 ? [LIMITS.lowered(facts.lowered)] : []),
     ...(facts.storeInsideWorkspace ? [LIMITS.store] : []),
+    ...(facts.rootRemoved ? [LIMITS.rootRemoved] : []),
     LIMITS.outside,
     LIMITS.remote,
   ];
@@ -63,6 +66,7 @@ export function reversibilityOf(
     coverageComplete: coverage.complete,
     lowered: coverage.lowered.length,
     storeInsideWorkspace: coverage.storeInsideWorkspace,
+    rootRemoved: coverage.rootRemoved ?? false,
     held: reversibility.tier === 'contained',
   });
 }
@@ -115,6 +119,8 @@ const LIMITS = {
   lowered: (places: number): string =>
     `In ${countPlaces(places)} content was not kept, by rule or limit; what was changed or deleted there cannot be put back from here.`,
   store: 'The store lies inside the workspace, within reach of the command.',
+  rootRemoved:
+    'The workspace root itself was removed: make the directory again at its path, and recover in it.',
   outside:
     'Nothing outside the workspace is covered: other files (those behind links too), processes and settings of this machine.',
   remote:

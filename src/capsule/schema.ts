@@ -141,6 +141,7 @@ const coverage = z.strictObject({
   }),
   lowered: z.array(z.strictObject({ ...pathMembers, level, rule: z.string(), files: count, bytes: count })),
   storeInsideWorkspace: z.boolean(),
+  rootRemoved: z.literal(true).exactOptional(),
 });
 
 const workspace = z.strictObject({

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sandbox } from '../support/cli.ts';
 import { fingerprint } from '../support/fingerprint.ts';
 import {
@@ -16,7 +16,7 @@ import {
 import { temporaryDir } from '../support/temporary.ts';
 
 /** Bytes in the object store: packs and large objects, not the capsules. */
-const KEPT = `find "$AGENTDIFF_STORE" \\( -path '*/packs/*' -o -path '*/large/*' \\) -type f -printf '%s\\n' | paste -sd+ | bc`;
+const KEPT = `find "$AGENTDIFF_STORE" \\( -path '*/packs/*' -o -path '*/large/*' \\) -type f -printf '%s\\n' | awk '{ sum += $1 } END { print sum + 0 }'`;
 
 it('D1: empty directories come back with their modes', () => {
   const box = sandbox();
@@ -173,4 +173,45 @@ it('M1: a mount below the root is named and not entered, also one of the same fi
   });
   expect(JSON.parse(recovered).results).toEqual([]);
   expect(fs.readdirSync(outside)).toEqual([]);
+});
+
+describe('when the run removes the root itself', () => {
+  const project = `git init -q .; mkdir -p src empty; echo 1 > src/a; echo K > .env; ln -s src latest; chmod 750 empty`;
+
+  it('says that the directory has to be made again, and puts everything back into it', () => {
+    const box = sandbox();
+    box.bash(project);
+    const before = fingerprint(box.ws);
+    const removed = box.bash('T run -- sh -c \'cd /; exec rm -rf "$1"\' sh "$PWD"');
+    expect(removed.status).toBe(0);
+    expect(fs.existsSync(box.ws)).toBe(false);
+    expect(removed.stderr).toContain('The workspace root itself was removed: make the directory again');
+    const above = { cwd: path.dirname(box.ws) };
+    expect(box.bash('mkdir ws; cd ws; T recover --yes', above).status).toBe(0);
+    expect(fingerprint(box.ws)).toEqual(before);
+    expect(box.bash('git fsck; git status --short').status).toBe(0);
+    // Again: everything is right already.
+    expect(recover(box).results.every((line) => line.startsWith('already-right'))).toBe(true);
+    expectIntact(box);
+  });
+
+  it('leaves alone what somebody put into the new directory', () => {
+    const box = sandbox();
+    box.bash(project);
+    box.bash('T run -- sh -c \'cd /; exec rm -rf "$1"\' sh "$PWD"');
+    box.bash('mkdir -p ws/src; echo mine > ws/src/a', { cwd: path.dirname(box.ws) });
+    const report = recover(box);
+    expect(report.status).toBe(3);
+    expect(report.results).toContain('refused src/a: changed-since');
+    expect(report.results).toContain('restored .env');
+    expect(fs.readFileSync(path.join(box.ws, 'src/a'), 'utf8')).toBe('mine\n');
+  });
+
+  it('refuses a directory that took the place of one that the run had left there', () => {
+    const box = sandbox();
+    box.bash('echo 1 > a; T run -- rm a');
+    box.bash('mv ws old; mkdir ws; touch ws/keep', { cwd: path.dirname(box.ws) });
+    expect(box.json(['recover', '--yes']).error.code).toBe('ROOT_REPLACED');
+    expect(fs.readdirSync(box.ws)).toEqual(['keep']);
+  });
 });

@@ -77,13 +77,15 @@ export function refuseDamaged(reader: CapsuleReader, store: WorkspaceStore, runI
   throw new AgentdiffError('CAPSULE_INVALID', message, { hint, data: { runId, where, problem: code } });
 }
 
-/** A path, a device and an inode name the directory that was observed; another one under the same path is not it. @throws ROOT_REPLACED */
-export function refuseOtherRoot({ workspace, runId }: CapsuleDocument, root: Root): void {
-  const isSame =
-    fromAbsolutePathDocument(workspace.root) === root.path &&
-    workspace.dev === root.stat.dev.toString() &&
-    workspace.ino === root.stat.ino.toString();
-  if (isSame) return;
+/**
+ * A path, a device and an inode name the directory that was observed; another one under the same path is not it. Where the run removed the root
+ * itself, whoever wants it back has to make it again: the run left no entry, so a recover into the new one only makes what is missing.
+ * @throws ROOT_REPLACED
+ */
+export function refuseOtherRoot({ workspace, coverage, runId }: CapsuleDocument, root: Root): void {
+  const isAtItsPath = fromAbsolutePathDocument(workspace.root) === root.path;
+  const isSame = workspace.dev === root.stat.dev.toString() && workspace.ino === root.stat.ino.toString();
+  if (isAtItsPath && (isSame || coverage.rootRemoved === true)) return;
   throw new AgentdiffError(
     'ROOT_REPLACED',
     `the workspace root is not the directory that run ${runId} observed`,

@@ -12,7 +12,7 @@ import type { Snapshot, Unobserved } from '../../snapshot/index.ts';
 export function toCoverageDocument(
   before: Snapshot,
   after: Snapshot,
-  storeInsideWorkspace: boolean,
+  root: { readonly holdsStore: boolean; readonly isRemoved: boolean },
 ): CoverageDocument {
   return {
     complete: before.unobserved.length === 0 && after.unobserved.length === 0,
@@ -25,7 +25,8 @@ export function toCoverageDocument(
     lowered: before.lowered
       .slice(0, MAX_NAMED_PATHS)
       .map(({ path, ...rest }) => ({ ...toJsonPath(path), ...rest })),
-    storeInsideWorkspace,
+    storeInsideWorkspace: root.holdsStore,
+    ...(root.isRemoved && { rootRemoved: true }),
   };
 }
 

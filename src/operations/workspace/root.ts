@@ -19,6 +19,8 @@ export interface Root {
   readonly dir: Dir;
   /** Without links. */
   readonly path: ByteString;
+  /** How the user named it, when that is not `path`. */
+  readonly spelling?: ByteString;
   readonly stat: Stat;
   readonly chosenBy: RootRule;
 }
@@ -37,7 +39,7 @@ export function findRoot(context: Context, place: Place): Root {
   if (real === undefined) throw unreadable(path, chosenBy, 'it does not exist, or may not be entered');
   try {
     const dir = Dir.open(real);
-    return { dir, path: real, stat: dir.stat(), chosenBy };
+    return { dir, path: real, ...(path !== real && { spelling: path }), stat: dir.stat(), chosenBy };
   } catch (cause) {
     throw unreadable(path, chosenBy, errnoOf(cause) ?? 'unknown', cause);
   }

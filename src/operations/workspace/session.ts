@@ -75,6 +75,7 @@ export class Session {
   #newBytes = 0;
   #eventError: AgentdiffError | undefined;
   #before: Snapshot | undefined;
+  #isRootRemoved = false;
   #after: Snapshot | undefined;
   #beforeIndex: StatIndex | undefined;
 
@@ -148,6 +149,7 @@ export class Session {
   snapshotAfter(): Snapshot {
     this.#after = this.#scan('after');
     const now = statPath(this.#root.path);
+    this.#isRootRemoved = now === undefined;
     if (now === undefined || isSameInode(now, this.#root.stat)) return this.#after;
     throw new AgentdiffError(
       'ROOT_REPLACED',
@@ -252,7 +254,10 @@ export class Session {
     const { kind, argv, task, recovers, policy } = this.#request;
     const { before, after } = this.#snapshots();
     const parentRun = this.#context.environment[RUN_ID_VARIABLE];
-    const coverage = toCoverageDocument(before, after, this.#position === 'inside');
+    const coverage = toCoverageDocument(before, after, {
+      holdsStore: this.#position === 'inside',
+      isRemoved: this.#isRootRemoved,
+    });
     return {
       format: FORMAT,
       runId: this.runId,
@@ -280,10 +285,11 @@ export class Session {
   }
 
   #workspaceDocument(): CapsuleDocument['workspace'] {
-    const { path, stat, chosenBy } = this.#root;
+    const { path, spelling, stat, chosenBy } = this.#root;
     return {
       id: workspaceId(path),
       root: toAbsolutePathDocument(path),
+      ...(spelling !== undefined && { spelling: toAbsolutePathDocument(spelling) }),
       dev: stat.dev.toString(),
       ino: stat.ino.toString(),
       chosenBy,
