@@ -1,5 +1,13 @@
 import { CapsuleReader } from '../capsule/index.ts';
-import { AgentdiffError, EXIT, lossyText, type RelPath, type RunId, toJsonPath } from '../core/index.ts';
+import {
+  AgentdiffError,
+  type Digest,
+  EXIT,
+  lossyText,
+  type RelPath,
+  type RunId,
+  toJsonPath,
+} from '../core/index.ts';
 import { mountPoints } from '../fs/index.ts';
 import { builtInPolicy, decideLaunch, isLaunchPermit } from '../policy/index.ts';
 import { workspaceId, type WorkspaceStore } from '../store/index.ts';
@@ -93,7 +101,7 @@ export function applyRecover(
     });
     try {
       session.snapshotBefore();
-      const plan = planAgain(session, shown, () => planFor(root, store, shown.runId, paths));
+      const plan = planAgain(session, shown, () => planFor(root, store, shown.runId, paths, shown.capsule));
       return perform(context, root, session, plan, consent);
     } finally {
       session.close();
@@ -140,18 +148,26 @@ function perform(
   }
 }
 
-function planFor(root: Root, store: WorkspaceStore, runId: RunId, paths: readonly RelPath[]): RecoverPlan {
+/** @param known the digest of a capsule that was found whole already: only its files are compared again then */
+function planFor(
+  root: Root,
+  store: WorkspaceStore,
+  runId: RunId,
+  paths: readonly RelPath[],
+  known?: Digest,
+): RecoverPlan {
   const dir = store.openCapsule(runId);
   if (dir === undefined)
     throw new AgentdiffError('CAPSULE_NOT_FOUND', `the capsule of run ${runId} cannot be opened`);
   try {
     const reader = CapsuleReader.open(dir);
-    refuseDamaged(reader, store, runId);
+    refuseDamaged(reader, store, runId, known);
     refuseOtherRoot(reader.document(), root);
     const changes = [...reader.changes()];
     refuseUnseen(pathsWithoutChange(paths, changes));
     return makePlan({
       runId,
+      capsule: reader.digest(),
       root: root.dir,
       changes,
       paths,

@@ -125,6 +125,7 @@ function reports(name: string): Map<string, string> {
   } as const;
   const plan: RecoverPlan = {
     runId,
+    capsule: digest,
     digest,
     steps: [step, { ...step, verdict: 'apply' }],
     counts: { apply: 1, already: 0, refused: 1 },

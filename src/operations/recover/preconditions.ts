@@ -1,5 +1,12 @@
 import { type CapsuleDocument, CapsuleReader, fromAbsolutePathDocument } from '../../capsule/index.ts';
-import { AgentdiffError, isWithin, lossyText, type RelPath, type RunId } from '../../core/index.ts';
+import {
+  AgentdiffError,
+  type Digest,
+  isWithin,
+  lossyText,
+  type RelPath,
+  type RunId,
+} from '../../core/index.ts';
 import type { WorkspaceStore } from '../../store/index.ts';
 import { checkConsistency, checkSchema } from '../verify/claims.ts';
 import { findSealedRun } from '../workspace/find-run.ts';
@@ -54,9 +61,15 @@ export function refuseActiveRun(store: WorkspaceStore): void {
 /**
  * What a recover relies on must be whole: the files, the documents, and the list of changes, which must be the difference of the two
  * snapshots, so that a line taken out of it or added to it is found.
+ * @param known the digest of a capsule whose documents were found whole already; then only the files are compared
  * @throws CAPSULE_DAMAGED, CAPSULE_INVALID
  */
-export function refuseDamaged(reader: CapsuleReader, store: WorkspaceStore, runId: RunId): void {
+export function refuseDamaged(
+  reader: CapsuleReader,
+  store: WorkspaceStore,
+  runId: RunId,
+  known?: Digest,
+): void {
   const hint = `nothing was touched; \`agentdiff verify ${runId}\` says more`;
   const [file] = reader.checkFiles();
   if (file !== undefined) {
@@ -67,6 +80,7 @@ export function refuseDamaged(reader: CapsuleReader, store: WorkspaceStore, runI
       data: { runId, member, problem: file.problem },
     });
   }
+  if (reader.digest() === known) return;
   const problems = reader.checkDocuments();
   const schema = checkSchema(reader, problems);
   const consistency = checkConsistency(reader, store, problems, schema.status === 'holds');

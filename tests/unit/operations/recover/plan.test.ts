@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type ChangeRecord, CapsuleReader } from '../../../../src/capsule/index.ts';
-import type { RunId } from '../../../../src/core/index.ts';
+import { digestOf, type RunId } from '../../../../src/core/index.ts';
 import { planRecover, type RecoverPlan } from '../../../../src/operations/recover.ts';
 import { makePlan } from '../../../../src/operations/recover/plan.ts';
 import { openForReading } from '../../../../src/operations/workspace/open.ts';
@@ -31,6 +31,7 @@ function plannedWithMounts(here: Setting, runId: RunId, mounts: readonly string[
     return linesOfPlan(
       makePlan({
         runId,
+        capsule: digestOf('a capsule'),
         root: root.dir,
         changes,
         paths: [],
