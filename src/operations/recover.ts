@@ -11,7 +11,7 @@ import {
 import { mountPoints } from '../fs/index.ts';
 import { builtInPolicy, decideLaunch, isLaunchPermit } from '../policy/index.ts';
 import { workspaceId, type WorkspaceStore } from '../store/index.ts';
-import { SYNC_ARGV, syncFileSystem } from '../supervisor/index.ts';
+import { holdSignals, SYNC_ARGV, syncFileSystem } from '../supervisor/index.ts';
 import { refuseUnseen } from './diff.ts';
 import { applyPlan, plannedResult, type StepResult } from './recover/apply.ts';
 import { makePlan, type RecoverPlan } from './recover/plan.ts';
@@ -102,7 +102,13 @@ export function applyRecover(
     try {
       session.snapshotBefore();
       const plan = planAgain(session, shown, () => planFor(root, store, shown.runId, paths, shown.capsule));
-      return perform(context, root, session, plan, consent);
+      // From here on names are changing: a Ctrl-C waits until each is old or new and the capsule says so.
+      const release = holdSignals();
+      try {
+        return perform(context, root, session, plan, consent);
+      } finally {
+        release();
+      }
     } finally {
       session.close();
     }

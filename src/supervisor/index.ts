@@ -10,3 +10,4 @@ export {
 } from './launch.ts';
 export { probe, type ProbeResult } from './probe.ts';
 export { SYNC_ARGV, syncFileSystem } from './sync-file-system.ts';
+export { holdSignals } from './signals.ts';

@@ -57,6 +57,15 @@ export class SignalRelay {
   }
 }
 
+/**
+ * Keeps this process alive through the signals that a {@link SignalRelay} catches, for work that must not end halfway.
+ * @returns gives them their usual effect again; what came meanwhile is dropped
+ */
+export function holdSignals(): () => void {
+  const relay = new SignalRelay(true, () => {});
+  return () => relay.release();
+}
+
 /** False when there is nobody to get it, or it may not be sent (a child that changed its user). */
 function send(pid: number, signal: NodeJS.Signals): boolean {
   try {

@@ -314,3 +314,15 @@ it('X1: a run whose agentdiff was killed is listed as unsealed and claims nothin
   ).toEqual(kept);
   expectIntact(box);
 });
+
+it.each(['INT', 'TERM', 'HUP'])('a SIG%s while names are changing waits until the recover is done', (signal) => {
+  const box = sandbox();
+  // Many files are made durable by one `sync`; this one sends us the signal at that moment.
+  box.bash(`printf '#!/bin/sh\\nkill -${signal} $PPID\\n' > "$HOME/sync"; chmod +x "$HOME/sync"; touch f{1..20}`);
+  const before = fingerprint(box.ws);
+  expect(box.bash('T run -- sh -c "rm f*"').status).toBe(0);
+  const ended = box.bash('PATH="$HOME:$PATH" T recover --yes');
+  expect(ended.status).toBe(0);
+  expect(fingerprint(box.ws)).toEqual(before);
+  expectIntact(box);
+});

@@ -101,7 +101,7 @@ function spawn([file = '', ...args]: readonly string[], options: Options): Ended
     ...options,
     encoding: 'utf8',
     maxBuffer: 1 << 28,
-    timeout: 110_000,
+    timeout: 580_000,
   });
   if (error) throw error;
   const signalled = signal === null ? 0 : 128 + (osSignals.get(signal) ?? 0);
