@@ -69,7 +69,7 @@ export function writeFileDurably(dir: Dir, name: Name, bytes: Uint8Array | strin
     }
     rename(dir, temporary, dir, name);
   } catch (error) {
-    removeFile(dir, temporary);
+    removeQuietly(dir, temporary);
     throw error;
   }
   syncDir(dir);
@@ -159,6 +159,15 @@ export function makeSymlink(target: ByteString, dir: Dir, name: Name): void {
 export function removeFile(dir: Dir, name: Name): void {
   dir.verify();
   fs.unlinkSync(dir.at(name));
+}
+
+/** As {@link removeFile}, for what is ours and left over: a failure that led here counts more than one of this. */
+export function removeQuietly(dir: Dir, name: Name): void {
+  try {
+    removeFile(dir, name);
+  } catch {
+    // It keeps its temporary name, which says whose it is.
+  }
 }
 
 /** Removes an empty directory; ENOTEMPTY when it is not. */

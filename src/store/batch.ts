@@ -10,7 +10,15 @@ import {
   type RunId,
 } from '../core/index.ts';
 import type { Dir } from '../fs/index.ts';
-import { createFile, ensureDir, type NewFile, removeFile, rename, syncDir, syncFile } from '../fs/write.ts';
+import {
+  createFile,
+  ensureDir,
+  type NewFile,
+  removeQuietly,
+  rename,
+  syncDir,
+  syncFile,
+} from '../fs/write.ts';
 import { writing } from './failures.ts';
 import {
   indexTemporaryName,
@@ -235,14 +243,5 @@ export class Batch implements ObjectBatch {
       this.abort();
       throw error;
     }
-  }
-}
-
-/** What cannot be removed now is a leftover that the next opening for writing removes. */
-function removeQuietly(dir: Dir, name: Name): void {
-  try {
-    removeFile(dir, name);
-  } catch {
-    // See above.
   }
 }

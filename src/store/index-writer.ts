@@ -1,15 +1,19 @@
-import { type ByteString, Hasher, invariant, type RelPath } from '../core/index.ts';
+import { type ByteString, digestOf, invariant, type RelPath } from '../core/index.ts';
 import type { Dir } from '../fs/index.ts';
-import { createFile, removeFile, rename, temporaryName } from '../fs/write.ts';
-import { writing } from './failures.ts';
+import { createFile, removeQuietly, rename, temporaryName } from '../fs/write.ts';
 import { FILE, MODE } from './layout.ts';
-import { encodeRecord, headerOf, type IndexRecord, trailerOf } from './stat-index.ts';
+import { writing } from './failures.ts';
+import { encodeRecord, headerOf, type IndexRecord, StatIndex, trailerOf } from './stat-index.ts';
 
 /** Collects a new stat index and replaces the old one at the commit. Records are best added in the order of the next scan. */
 export interface IndexWriter {
   add(path: RelPath, record: IndexRecord): void;
-  /** Atomic, not durable: after a crash of the machine the index may be empty, which costs one full reading. */
-  commit(): void;
+  /**
+   * Replaces the index in the store and gives it back as it was gathered. Atomic, not durable: after a crash of the machine the index may be
+   * empty. It is a cache: that it could not be written costs one full reading and no more.
+   * @param onFailure hears why it could not be written; without it that is thrown
+   */
+  commit(onFailure?: (error: unknown) => void): StatIndex;
   abort(): void;
 }
 
@@ -39,15 +43,19 @@ export class StatIndexWriter implements IndexWriter {
     if (typeof encoded !== 'string') this.#pieces.push(encoded);
   }
 
-  commit(): void {
+  commit(onFailure?: (error: unknown) => void): StatIndex {
     invariant(!this.#ended, 'an index is written once');
     this.#endPiece();
     this.#ended = true;
-    const pieces = [Buffer.from(headerOf(this.#startedAtNs, this.#size)), ...this.#pieces];
-    const hasher = new Hasher();
-    for (const piece of pieces) hasher.update(piece);
-    pieces.push(Buffer.from(trailerOf(hasher.digest())));
-    writing(this.#base, () => replaceFile(this.#workspace, pieces));
+    const body = Buffer.concat([Buffer.from(headerOf(this.#startedAtNs, this.#size)), ...this.#pieces]);
+    const bytes = Buffer.concat([body, Buffer.from(trailerOf(digestOf(body)))]);
+    try {
+      writing(this.#base, () => replaceFile(this.#workspace, bytes));
+    } catch (error) {
+      if (onFailure === undefined) throw error;
+      onFailure(error);
+    }
+    return StatIndex.of(bytes);
   }
 
   abort(): void {
@@ -62,18 +70,18 @@ export class StatIndexWriter implements IndexWriter {
   }
 }
 
-function replaceFile(dir: Dir, pieces: readonly Buffer[]): void {
+function replaceFile(dir: Dir, bytes: Buffer): void {
   const temporary = temporaryName();
   const file = createFile(dir, temporary, MODE.file);
   try {
     try {
-      for (const piece of pieces) file.write(piece);
+      file.write(bytes);
     } finally {
       file.close();
     }
     rename(dir, temporary, dir, FILE.index);
   } catch (error) {
-    removeFile(dir, temporary);
+    removeQuietly(dir, temporary);
     throw error;
   }
 }

@@ -84,11 +84,15 @@ export class StatIndex {
   /** The index in `bytes`; an empty one when they are cut off, damaged or something else. */
   static parse(bytes: Buffer): StatIndex {
     const end = bytes.length - TRAILER_LENGTH;
-    if (end < 0) return StatIndex.empty();
-    const body = bytes.subarray(0, end);
-    const header = new RegExp(`^${MAGIC} (\\d{1,20}) (\\d{1,10})\n`).exec(bytes.toString('latin1', 0, 80));
-    if (header === null || bytes.toString('latin1', end) !== trailerOf(digestOf(body)))
+    if (end < 0 || bytes.toString('latin1', end) !== trailerOf(digestOf(bytes.subarray(0, end))))
       return StatIndex.empty();
+    return StatIndex.of(bytes);
+  }
+
+  /** The index in bytes that this very process made: whole, so the checksum is not computed again. */
+  static of(bytes: Buffer): StatIndex {
+    const header = new RegExp(`^${MAGIC} (\\d{1,20}) (\\d{1,10})\n`).exec(bytes.toString('latin1', 0, 80));
+    if (header === null) return StatIndex.empty();
     const [line, startedAtNs, size] = header;
     return new StatIndex(bytes, line.length, Number(size), BigInt(startedAtNs ?? 0));
   }

@@ -4,7 +4,7 @@ import {
   changeLinkOwner,
   createFile,
   makeSymlink,
-  removeFile,
+  removeQuietly,
   setModified,
   temporaryName,
 } from '../../fs/write.ts';
@@ -176,14 +176,5 @@ function stageFile(
     throw error;
   } finally {
     file.close();
-  }
-}
-
-/** What cannot be removed keeps its temporary name, which says whose it is; the failure that led here counts more. */
-function removeQuietly(dir: Dir, name: Name): void {
-  try {
-    removeFile(dir, name);
-  } catch {
-    // See above.
   }
 }

@@ -202,14 +202,13 @@ export class Session {
         limits: { ...limits, newBytesPerRun: Math.max(0, limits.newBytesPerRun - this.#newBytes) },
       });
       batch.commit();
-      indexOut.commit();
     } catch (error) {
       indexOut.abort();
       batch.abort();
       throw error;
     }
     this.#newBytes += batch.newBytes;
-    this.#index = this.workspace.store.statIndex();
+    this.#index = indexOut.commit((err) => log.warn({ err }, 'the stat index could not be written'));
     const durationMs = milliseconds(monotonic() - began);
     this.event({ type: 'snapshot-taken', which, tree: snapshot.tree, durationMs });
     const { entries, files, bytes } = snapshot;
