@@ -47,23 +47,36 @@ export function contextIn(cwd: string, home: string | undefined): Context {
   };
 }
 
-/** A sealed run whose command is `edit`, done in this process: no child has to be started for it. */
-export function observed(
+/** A run of the command `edit` that has begun and is active until it is closed. */
+export function activeRun(
   { context, place }: Setting,
-  edit: () => void,
   request: Partial<Pick<RunRequest, 'capture'>> = {},
-): RunId {
+): { session: Session; close: () => void } {
   const root = findRoot(context, place);
   const session = Session.open(context, place, root, checkRoot(root, context, place), {
     kind: 'run',
     argv: ['edit'],
     policy: builtInPolicy(request.capture),
   });
+  const close = (): void => {
+    session.close();
+    root.dir.close();
+  };
+  return { session, close };
+}
+
+/** A sealed run whose command is `edit`, done in this process: no child has to be started for it. */
+export function observed(
+  setting: Setting,
+  edit: () => void,
+  request: Partial<Pick<RunRequest, 'capture'>> = {},
+): RunId {
+  const { session, close } = activeRun(setting, request);
   try {
     session.snapshotBefore();
     session.event({ type: 'launch-decided', decision: 'allow', rule: 'default' });
     session.event({ type: 'child-started', pid: process.pid });
-    const at = new Date(context.now()).toISOString();
+    const at = new Date(setting.context.now()).toISOString();
     edit();
     session.event({ type: 'child-ended', code: 0 });
     session.snapshotAfter();
@@ -78,8 +91,7 @@ export function observed(
     );
     return session.runId;
   } finally {
-    session.close();
-    root.dir.close();
+    close();
   }
 }
 

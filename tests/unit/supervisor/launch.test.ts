@@ -1,21 +1,14 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { removeAll, temporaryDir } from '../../support/temporary.ts';
-import { type Asked, bundleDriver, children, Driven, driverCommand, readReport } from './supervise.ts';
+import { describe, expect, it } from 'vitest';
+import { temporaryDir } from '../../support/temporary.ts';
+import { type Asked, children, Driven, driverCommand, readReport, useDriver } from './supervise.ts';
 
-let directory: string;
-let driver: string;
-beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'agentdiff-driver-'));
-  driver = await bundleDriver(directory);
-});
-afterAll(() => removeAll(directory));
+const driver = useDriver();
 
 async function endOf(asked: Asked): Promise<unknown> {
-  return (await new Driven(driver, asked).report()).result.end;
+  return (await new Driven(driver(), asked).report()).result.end;
 }
 
 describe('how the child ended', () => {
@@ -43,14 +36,14 @@ describe('how the child ended', () => {
     ['an interpreter that is missing', [join(children, 'no-interpreter')], 'ENOENT'],
     ['more arguments than the system takes', ['true', 'x'.repeat(140_000)], 'E2BIG'],
   ])('not started: %s', async (_what, argv, errno) => {
-    const { result, events } = await new Driven(driver, { argv }).report();
+    const { result, events } = await new Driven(driver(), { argv }).report();
     expect(result).toMatchObject({ end: { kind: 'not-started', errno }, received: [] });
     expect(result.pid).toBeUndefined();
     expect(events).toEqual([{ type: 'launch-failed', errno }]);
   });
 
   it('is told as events', async () => {
-    const { result, events } = await new Driven(driver, { argv: ['sh', '-c', 'exit 3'] }).report();
+    const { result, events } = await new Driven(driver(), { argv: ['sh', '-c', 'exit 3'] }).report();
     expect(events).toEqual([
       { type: 'child-started', pid: result.pid },
       { type: 'child-ended', code: 3 },
@@ -61,7 +54,7 @@ describe('how the child ended', () => {
 it('a listener that fails does not leave the child alone', async () => {
   const marker = join(temporaryDir(), 'marker');
   const argv = ['sh', '-c', 'sleep 0.2; echo done > "$0"', marker];
-  const { result } = await new Driven(driver, { argv, failing: 'child-started' }).report();
+  const { result } = await new Driven(driver(), { argv, failing: 'child-started' }).report();
   expect(result).toBe('listener failed');
   expect(readFileSync(marker, 'utf8')).toBe('done\n');
 });
@@ -87,7 +80,7 @@ describe('what the child gets', () => {
       '',
       ';',
     ];
-    const driven = new Driven(driver, { argv: [join(children, 'print-arguments'), ...args] });
+    const driven = new Driven(driver(), { argv: [join(children, 'print-arguments'), ...args] });
     await driven.report();
     expect(driven.output).toBe(args.map((arg) => `${arg}\0`).join(''));
   });
@@ -95,7 +88,7 @@ describe('what the child gets', () => {
   it('the environment it was given and nothing else, and is looked up by its PATH', async () => {
     const bin = temporaryDir();
     symlinkSync('/usr/bin/env', join(bin, 'only-there'));
-    const driven = new Driven(driver, {
+    const driven = new Driven(driver(), {
       argv: ['only-there'],
       env: { PATH: bin, ODD: 'a\nb=c', __proto__x: '1' },
     });
@@ -108,7 +101,7 @@ describe('what the child gets', () => {
   it('the working directory of the permit', async () => {
     const cwd = join(temporaryDir(), 'a b');
     mkdirSync(cwd);
-    const driven = new Driven(driver, { argv: ['pwd', '-P'], cwd });
+    const driven = new Driven(driver(), { argv: ['pwd', '-P'], cwd });
     await driven.report();
     expect(driven.output).toBe(`${cwd}\n`);
   });
@@ -124,7 +117,7 @@ describe('what the child gets', () => {
 
   it('nothing when its working directory is gone, even if it is our own too', () => {
     const cwd = join(temporaryDir(), 'gone');
-    const { command, reportFile } = driverCommand(driver, { argv: ['true'], cwd });
+    const { command, reportFile } = driverCommand(driver(), { argv: ['true'], cwd });
     const script = 'mkdir "$0" && cd "$0" && rmdir "$0" && exec "$@"';
     expect(spawnSync('sh', ['-c', script, cwd, ...command], { encoding: 'utf8' })).toMatchObject({
       stderr: '',
@@ -133,19 +126,19 @@ describe('what the child gets', () => {
   });
 
   it('stdin, byte for byte and to its end', async () => {
-    const driven = new Driven(driver, { argv: ['cat'], input: Buffer.from('a\0b\n') });
+    const driven = new Driven(driver(), { argv: ['cat'], input: Buffer.from('a\0b\n') });
     await driven.report();
     expect(driven.output).toBe('a\0b\n');
   });
 
   it('nothing of stdin is eaten when it does not read', () => {
-    const { command } = driverCommand(driver, { argv: ['true'] });
+    const { command } = driverCommand(driver(), { argv: ['true'] });
     const script = 'printf "1\\n2\\n" | { "$@"; cat; }';
     expect(execFileSync('sh', ['-c', script, 'sh', ...command]).toString()).toBe('1\n2\n');
   });
 
   it('a closed stdout, as without us, and we outlive it', () => {
-    const { command, reportFile } = driverCommand(driver, { argv: ['yes'] });
+    const { command, reportFile } = driverCommand(driver(), { argv: ['yes'] });
     const script = '{ "$@"; echo "driver $?" >&2; } | head -n 1';
     const { stdout, stderr } = spawnSync('sh', ['-c', script, 'sh', ...command], { encoding: 'utf8' });
     expect({ stdout, stderr }).toEqual({ stdout: 'y\n', stderr: 'driver 0\n' });

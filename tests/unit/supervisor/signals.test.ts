@@ -1,27 +1,21 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { removeAll, temporaryDir } from '../../support/temporary.ts';
-import { bundleDriver, children, Driven } from './supervise.ts';
+import { describe, expect, it } from 'vitest';
+import { temporaryDir } from '../../support/temporary.ts';
+import { children, Driven, useDriver } from './supervise.ts';
 
-let directory: string;
-let driver: string;
-beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'agentdiff-driver-'));
-  driver = await bundleDriver(directory);
-});
-afterAll(() => removeAll(directory));
+const driver = useDriver();
 
 const SIGNALS = ['INT', 'QUIT', 'TERM', 'HUP', 'USR1', 'USR2'] as const;
 
 describe('without a terminal', () => {
   it.each(SIGNALS)('SIG%s is passed on once to the child', async (name) => {
     const stop = join(temporaryDir(), 'stop');
-    const driven = new Driven(driver, { argv: [join(children, 'report-signal'), name, stop] });
+    const driven = new Driven(driver(), { argv: [join(children, 'report-signal'), name, stop] });
     await driven.untilOutput('ready');
     driven.process.kill(`SIG${name}`);
-    await pause(150);
+    await driven.untilPhase('received');
+    await driven.untilOutput(`${name} 1`);
     writeFileSync(stop, 'now');
     const { result, events } = await driven.report();
     expect(driven.output).toBe(`ready\n${name} 1\n`);
@@ -36,20 +30,21 @@ describe('without a terminal', () => {
   });
 
   it('the child leads a session of its own, and its whole group is reached', async () => {
+    // The fourth word behind the name of a process is its session (proc_pid_stat(5)).
     const script =
-      'ps -o sid= -p $$; echo $$; sh -c "trap \\"echo inner; exit\\" TERM; echo ready; while :; do sleep 0.02; done"; exit 9';
-    const driven = new Driven(driver, { argv: ['sh', '-c', `trap 'echo outer' TERM; ${script}`] });
+      'read -r line < /proc/$$/stat; set -- ${line##*) }; echo $4; echo $$; sh -c "trap \\"echo inner; exit\\" TERM; echo ready; while :; do sleep 0.02; done"; exit 9';
+    const driven = new Driven(driver(), { argv: ['sh', '-c', `trap 'echo outer' TERM; ${script}`] });
     await driven.untilOutput('ready');
     driven.process.kill('SIGTERM');
     const { result } = await driven.report();
     const [session = '', pid = '', ...rest] = driven.output.trim().split('\n');
-    expect(session.trim()).toBe(pid);
+    expect(session).toBe(pid);
     expect(rest.sort()).toEqual(['inner', 'outer', 'ready']);
     expect(result.end).toEqual({ kind: 'exited', code: 9 });
   });
 
   it('a child that is killed by a signal passed on shows that', async () => {
-    const driven = new Driven(driver, { argv: ['sh', '-c', 'echo ready; exec sleep 20'] });
+    const driven = new Driven(driver(), { argv: ['sh', '-c', 'echo ready; exec sleep 20'] });
     await driven.untilOutput('ready');
     driven.process.kill('SIGTERM');
     const { result } = await driven.report();
@@ -60,9 +55,10 @@ describe('without a terminal', () => {
 
 describe('after the child ended', () => {
   it('signals end us only after the release', async () => {
-    const driven = new Driven(driver, { argv: ['true'], busyMs: 400, idleMs: 10_000 });
+    const driven = new Driven(driver(), { argv: ['true'], pause: 'blocked', idleMs: 600_000 });
     await driven.untilPhase('ended');
     for (const name of SIGNALS) driven.process.kill(`SIG${name}`);
+    driven.goOn();
     await driven.untilPhase('released');
     driven.process.kill('SIGTERM');
     expect(await driven.ended()).toEqual({ code: null, signal: 'SIGTERM' });
@@ -72,10 +68,17 @@ describe('after the child ended', () => {
 
   it('nothing is sent to the number that the child had', async () => {
     // Something of the child's group lives on, and the group has the child's number: a late signal would reach it.
-    const script = '(trap "echo reached" TERM; echo ready; sleep 0.6; echo left) & sleep 0.2; exit 0';
-    const driven = new Driven(driver, { argv: ['sh', '-c', script], waitMs: 250 });
+    const there = join(temporaryDir(), 'there');
+    const inner =
+      'trap "echo reached" TERM; echo ready; : > "$0"; while [ -e "$0" ]; do sleep 0.02; done; echo left';
+    const script = `(${inner}) & until [ -e "$0" ]; do sleep 0.02; done`;
+    const driven = new Driven(driver(), { argv: ['sh', '-c', script, there], pause: 'waiting' });
     await driven.untilPhase('ended');
     driven.process.kill('SIGTERM');
+    await driven.untilPhase('received');
+    rmSync(there);
+    await driven.untilOutput('left');
+    driven.goOn();
     const { events } = await driven.report();
     expect(driven.output).toBe('ready\nleft\n');
     expect(events.slice(1)).toEqual([
@@ -84,7 +87,3 @@ describe('after the child ended', () => {
     ]);
   });
 });
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}

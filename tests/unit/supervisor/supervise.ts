@@ -1,15 +1,31 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { afterAll, beforeAll } from 'vitest';
 import type { ChildResult, SupervisorEvent } from '../../../src/supervisor/index.ts';
-import { temporaryDir } from '../../support/temporary.ts';
+import { removeAll, temporaryDir } from '../../support/temporary.ts';
 
 export const children = fileURLToPath(new URL('../../fixtures/children/', import.meta.url));
 
-/** The launching process has to be one of its own: signals, terminals and streams are a process's, not a test's. */
-export async function bundleDriver(directory: string): Promise<string> {
+/**
+ * The file of the driver, made before the tests of the calling file and removed after them. The launching process has to be one of its own:
+ * signals, terminals and streams are a process's, not a test's.
+ */
+export function useDriver(): () => string {
+  let directory = '';
+  let driver = '';
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'agentdiff-driver-'));
+    driver = await bundleDriver(directory);
+  });
+  afterAll(() => removeAll(directory));
+  return () => driver;
+}
+
+async function bundleDriver(directory: string): Promise<string> {
   const outfile = join(directory, 'supervise.mjs');
   await build({
     entryPoints: [join(children, 'supervise.ts')],
@@ -26,6 +42,9 @@ export async function bundleDriver(directory: string): Promise<string> {
   return outfile;
 }
 
+/** Ends what hangs; nothing that works takes nearly as long. */
+const PATIENCE_MS = 60_000;
+
 export interface Asked {
   readonly argv: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -33,9 +52,9 @@ export interface Asked {
   /** The working directory of the permit; the driver's own is always the root. */
   readonly cwd?: string;
   readonly input?: string | Buffer;
-  /** After the child ended, the driver blocks and then waits this long; then it releases the signals and idles. */
-  readonly busyMs?: number;
-  readonly waitMs?: number;
+  /** After the child ended, the driver stops until {@link Driven.goOn}: its thread, or only its own course. Then it releases the signals. */
+  readonly pause?: 'blocked' | 'waiting';
+  /** How long it lives on after the release. */
   readonly idleMs?: number;
   /** The type of event at which the driver's listener throws. */
   readonly failing?: SupervisorEvent['type'];
@@ -49,10 +68,10 @@ export interface Report {
 
 /** The command line that starts the driver, and the file in which it reports. */
 export function driverCommand(driver: string, asked: Asked): { command: string[]; reportFile: string } {
-  const { argv, cwd = '/', env, failing, terminal = false, busyMs = 0, waitMs = 0, idleMs = 0 } = asked;
+  const { argv, cwd = '/', env, failing, terminal = false, pause, idleMs = 0 } = asked;
   const reportFile = join(temporaryDir(), 'report.json');
   const askedFile = `${reportFile}.asked`;
-  const options = { argv, cwd, env, failing, terminal, busyMs, waitMs, idleMs, report: reportFile };
+  const options = { argv, cwd, env, failing, terminal, pause, idleMs, report: reportFile };
   writeFileSync(askedFile, JSON.stringify(options));
   return { command: [process.execPath, driver, askedFile], reportFile };
 }
@@ -107,13 +126,19 @@ export class Driven {
     await until(() => this.#output.includes(text), `output ${text}`);
   }
 
-  async untilPhase(phase: 'ended' | 'released'): Promise<void> {
+  /** The child ended; the driver was told of a signal; the signals are released. */
+  async untilPhase(phase: 'ended' | 'received' | 'released'): Promise<void> {
     await until(() => existsSync(`${this.#reportFile}.${phase}`), phase);
+  }
+
+  /** Ends the pause that was asked for. */
+  goOn(): void {
+    writeFileSync(`${this.#reportFile}.go-on`, '');
   }
 }
 
 async function until(holds: () => boolean, what: string): Promise<void> {
-  for (const end = Date.now() + 10_000; Date.now() < end; ) {
+  for (const end = Date.now() + PATIENCE_MS; Date.now() < end; ) {
     if (holds()) return;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

@@ -1,23 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { removeAll, temporaryDir } from '../../support/temporary.ts';
-import { bundleDriver, children, Driven } from './supervise.ts';
+import { describe, expect, it } from 'vitest';
+import { temporaryDir } from '../../support/temporary.ts';
+import { children, Driven, useDriver } from './supervise.ts';
 
 const hasScript =
   spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux') === true;
 if (!hasScript)
   process.stderr.write('skipped: terminal tests, because there is no script(1) of util-linux\n');
 
-let directory: string;
-let driver: string;
-beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'agentdiff-driver-'));
-  driver = await bundleDriver(directory);
-});
-afterAll(() => removeAll(directory));
+const driver = useDriver();
 
 /** In a new terminal of 33 rows and 101 columns. */
 function inTerminal(argv: string[]): string[] {
@@ -28,7 +21,7 @@ function inTerminal(argv: string[]): string[] {
 describe.skipIf(!hasScript)('with a terminal', () => {
   it('the child has it: streams, /dev/tty, size', async () => {
     const asked = { argv: [join(children, 'describe-terminal')], terminal: true };
-    const driven = new Driven(driver, asked, inTerminal);
+    const driven = new Driven(driver(), asked, inTerminal);
     await driven.report();
     expect(driven.output.replaceAll('\r', '')).toBe('streams: terminal\ntty: opens\nsize: 33 101\n');
   });
@@ -36,13 +29,14 @@ describe.skipIf(!hasScript)('with a terminal', () => {
   it('Ctrl-C reaches the child once, from the terminal, and we outlive it', async () => {
     const stop = join(temporaryDir(), 'stop');
     const asked = { argv: [join(children, 'report-signal'), 'INT', stop], terminal: true };
-    const driven = new Driven(driver, asked, inTerminal);
+    const driven = new Driven(driver(), asked, inTerminal);
     await driven.untilOutput('ready');
     driven.process.stdin?.write('\u0003');
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await driven.untilPhase('received');
+    await driven.untilOutput('INT 1');
     writeFileSync(stop, 'now');
     const { result, events } = await driven.report();
-    expect(driven.output).toContain('INT 1');
+    expect(driven.output).not.toContain('INT 2');
     expect(result.end).toEqual({ kind: 'exited', code: 7 });
     expect(result.received).toEqual([{ signal: 'SIGINT', number: 2, passed: false }]);
     expect(events.map(({ type }) => type)).toEqual(['child-started', 'signal-received', 'child-ended']);
@@ -52,13 +46,14 @@ describe.skipIf(!hasScript)('with a terminal', () => {
     const stop = join(temporaryDir(), 'stop');
     const script = `echo "parent $PPID."; exec "$0" "$@"`;
     const argv = ['sh', '-c', script, join(children, 'report-signal'), name, stop];
-    const driven = new Driven(driver, { argv, terminal: true }, inTerminal);
+    const driven = new Driven(driver(), { argv, terminal: true }, inTerminal);
     await driven.untilOutput('ready');
     process.kill(Number(/parent (\d+)\./.exec(driven.output)?.[1]), `SIG${name}`);
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    await driven.untilPhase('received');
+    await driven.untilOutput(`${name} 1`);
     writeFileSync(stop, 'now');
     const { result } = await driven.report();
-    expect(driven.output).toContain(`${name} 1`);
+    expect(driven.output).not.toContain(`${name} 2`);
     expect(result.received).toMatchObject([{ signal: `SIG${name}`, passed: true }]);
   });
 });

@@ -1,11 +1,21 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { digestOf } from '../../../../src/core/index.ts';
 import { listRuns } from '../../../../src/operations/list.ts';
 import { applyRecover, planRecover, type RecoverReport } from '../../../../src/operations/recover.ts';
-import { linesOf, observed, recovered, requestFor, type Setting, setting } from '../../../support/context.ts';
+import {
+  activeRun,
+  linesOf,
+  observed,
+  recovered,
+  requestFor,
+  type Setting,
+  setting,
+} from '../../../support/context.ts';
 import { fingerprint } from '../../../support/fingerprint.ts';
 import { type FsCall, interceptWrites, systemError } from '../../../support/fs-calls.ts';
+import { asOrdinaryUser } from '../../../support/user.ts';
 
 const TEMPORARY = /\.agentdiff-tmp-/;
 
@@ -169,6 +179,95 @@ describe('applying a plan', () => {
     });
     expect(text(here, 'f')).toBe('2');
   });
+
+  it('refuses also when a run became active after the plan was shown, before it begins one of its own', () => {
+    const here = changedFile();
+    const request = requestFor(here);
+    const shown = planRecover(here.context, request);
+    const other = activeRun(here);
+    const everything = (): string[] => fingerprint(path.dirname(here.ws), { times: true });
+    const left = everything();
+    const written: string[] = [];
+    const restore = interceptWrites(({ name, target }) => void written.push(`${name} ${target}`));
+    expect(() => applyRecover(here.context, request, shown, 'yes')).toThrowError(
+      expect.objectContaining({ code: 'RUN_ACTIVE' }) as Error,
+    );
+    restore();
+    other.close();
+    expect(written).toEqual([]);
+    expect(everything()).toEqual(left);
+  });
+
+  it('refuses also when a run became active while it began its own, and leaves none behind', () => {
+    const here = changedFile();
+    const request = requestFor(here);
+    const shown = planRecover(here.context, request);
+    const left = fingerprint(here.ws, { times: true });
+    let other: ReturnType<typeof activeRun> | undefined;
+    let isBegun = false;
+    const restore = interceptWrites(() => {
+      if (isBegun) return;
+      isBegun = true;
+      other = activeRun(here);
+    });
+    expect(() => applyRecover(here.context, request, shown, 'yes')).toThrowError(
+      expect.objectContaining({ code: 'RUN_ACTIVE' }) as Error,
+    );
+    restore();
+    const runs = listRuns(here.context, here.place).runs.map(({ runId, state }) => [runId, state]);
+    expect(runs).toEqual([
+      [shown.runId, 'sealed'],
+      [other?.session.runId, 'active'],
+    ]);
+    other?.close();
+    expect(fingerprint(here.ws, { times: true })).toEqual(left);
+  });
+});
+
+describe('files that get their names', () => {
+  const FILES = Array.from({ length: 20 }, (_, i) => `f${i}`);
+
+  /** Recovers many deleted files with another `sync(1)`: what each was before its name, and which of them were synced before that. */
+  function recoveredWithSync(script: string): { here: Setting; named: string[]; synced: string[] } {
+    const here = setting();
+    for (const name of FILES) fs.writeFileSync(here.at(name), name);
+    const before = fingerprint(here.ws);
+    observed(here, () => {
+      for (const name of FILES) fs.rmSync(here.at(name));
+    });
+    fs.writeFileSync(path.join(here.home, 'sync'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    const context = { ...here.context, environment: { PATH: `${here.home}:${process.env['PATH']}` } };
+    const synced = new Set<string>();
+    const named = new Map<string, boolean>();
+    const restore = interceptWrites(({ name, target }) => {
+      if (!target.startsWith(here.ws)) return;
+      const entry = path.basename(target);
+      if (name === 'fsyncSync') synced.add(entry);
+      if (name === 'linkSync' && !named.has(entry)) named.set(entry, synced.has(entry));
+    });
+    const report = recovered({ ...here, context });
+    restore();
+    expect(report.exitStatus).toBe(0);
+    expect(fingerprint(here.ws)).toEqual(before);
+    expect(named.size).toBe(FILES.length);
+    return {
+      here,
+      named: [...named.keys()].sort(),
+      synced: [...named.keys()].filter((name) => named.get(name)).sort(),
+    };
+  }
+
+  it('were made durable together before the first of them', () => {
+    const { here, named, synced } = recoveredWithSync('ls -A /proc/self/fd/3/ > "${0%/*}/seen"');
+    expect(synced).toEqual([]);
+    const seen = fs.readFileSync(path.join(here.home, 'seen'), 'utf8').trim().split('\n');
+    expect(seen.sort()).toEqual(named);
+  });
+
+  it('were made durable one by one where that failed', () => {
+    const { named, synced } = recoveredWithSync('exit 1');
+    expect(synced).toEqual(named);
+  });
 });
 
 /** Files of this name anywhere below a directory. */
@@ -182,7 +281,11 @@ function found(dir: string, name: string): string[] {
 describe('a race', () => {
   const isStaging = (call: FsCall): boolean => call.name === 'openSync';
   const isMovingAside = (call: FsCall): boolean => call.name === 'renameSync' && call.target.endsWith('/f');
-  const isPlacing = (call: FsCall): boolean => call.name === 'linkSync';
+  /** What stood there is aside, or nothing did. */
+  const isPlacing =
+    (here: Setting, name = 'f') =>
+    (call: FsCall): boolean =>
+      call.name === 'linkSync' && !fs.existsSync(here.at(name));
 
   it('lost before the move: what somebody wrote stays', () => {
     for (const when of [isStaging, isMovingAside]) {
@@ -215,10 +318,30 @@ describe('a race', () => {
 
   it('for the name while the old entry is aside: theirs stays, and nothing else is left', () => {
     const here = changedFile();
-    const report = recoveredWhile(here, isPlacing, () => fs.writeFileSync(here.at('f'), 'mine'));
+    const report = recoveredWhile(here, isPlacing(here), () => fs.writeFileSync(here.at('f'), 'mine'));
     expect(linesOf(report)).toEqual(['refused f: changed-during']);
     expect(text(here, 'f')).toBe('mine');
     expect(names(here)).toEqual(['f']);
+  });
+
+  it('for the name while the old entry is aside, whose content the store has not: it is kept, and the refusal says where', () => {
+    const here = setting();
+    const f = 'node_modules/f';
+    // Over 1 MiB it is a file of its own in the store, and below node_modules the recover itself keeps no content.
+    const byTheRun = 'x'.repeat(2 ** 20 + 1);
+    fs.mkdirSync(here.at('node_modules'));
+    fs.writeFileSync(here.at(f), '1');
+    observed(here, () => fs.writeFileSync(here.at(f), byTheRun), {
+      capture: [{ glob: 'node_modules/**', level: 'content' }],
+    });
+    for (const file of found(here.store, digestOf(byTheRun))) fs.rmSync(file);
+    const { results } = recoveredWhile(here, isPlacing(here, f), () => fs.writeFileSync(here.at(f), 'mine'));
+    const [kept = '', ...rest] = names(here).filter((name) => TEMPORARY.test(name));
+    expect(rest).toEqual([]);
+    expect(text(here, f)).toBe('mine');
+    expect(text(here, kept) === byTheRun).toBe(true);
+    const detail = expect.stringContaining(path.basename(kept)) as string;
+    expect(results).toMatchObject([{ result: 'refused', code: 'changed-during', detail }]);
   });
 
   it('lost twice: both entries are kept, and the refusal says where', () => {
@@ -255,9 +378,9 @@ describe('a race', () => {
     const here = setting();
     fs.writeFileSync(here.at('f'), '1');
     observed(here, () => fs.rmSync(here.at('f')));
-    expect(linesOf(recoveredWhile(here, isPlacing, () => fs.writeFileSync(here.at('f'), 'mine')))).toEqual([
-      'refused f: changed-during',
-    ]);
+    expect(
+      linesOf(recoveredWhile(here, isPlacing(here), () => fs.writeFileSync(here.at('f'), 'mine'))),
+    ).toEqual(['refused f: changed-during']);
     expect(text(here, 'f')).toBe('mine');
     expect(names(here)).toEqual(['f']);
   });
@@ -275,6 +398,30 @@ describe('a race', () => {
     );
     expect(linesOf(report)).toEqual(['refused d: directory-not-empty', 'removed d/f']);
     expect(names(here)).toEqual(['d', 'd/mine']);
+  });
+
+  it('with a directory that the run locked: what had to stay has the mode that it was found with', () => {
+    const here = setting();
+    asOrdinaryUser([path.dirname(here.ws)], () => {
+      observed(here, () => {
+        fs.mkdirSync(here.at('d/e'), { recursive: true });
+        for (const name of ['d/f', 'd/e/f']) fs.writeFileSync(here.at(name), 'run');
+        for (const name of ['d/e', 'd']) fs.chmodSync(here.at(name), 0o555);
+      });
+      const report = recoveredWhile(
+        here,
+        ({ name, target }) => name === 'rmdirSync' && target.endsWith('/e'),
+        () => fs.writeFileSync(here.at('d/e/mine'), 'm'),
+      );
+      expect(linesOf(report)).toEqual([
+        'refused d: directory-not-empty',
+        'refused d/e: directory-not-empty',
+        'removed d/e/f',
+        'removed d/f',
+      ]);
+      expect(names(here)).toEqual(['d', 'd/e', 'd/e/mine']);
+      for (const name of ['d', 'd/e']) expect(fs.statSync(here.at(name)).mode & 0o7777).toBe(0o555);
+    });
   });
 
   it('with a directory that is made again: what somebody made of that name keeps its mode', () => {
