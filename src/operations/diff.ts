@@ -1,4 +1,3 @@
-import { structuredPatch } from 'diff';
 import { CapsuleReader, type ChangeRecord } from '../capsule/index.ts';
 import {
   AgentdiffError,
@@ -8,10 +7,13 @@ import {
   lossyText,
   type RelPath,
 } from '../core/index.ts';
+import type { Dir } from '../fs/index.ts';
 import type { State } from '../snapshot/index.ts';
 import type { ObjectReader } from '../store/index.ts';
+import { unifiedHunks } from './diff/hunks.ts';
 import type { Context, Place } from './workspace/context.ts';
-import { openForReading, withCapsule } from './workspace/open.ts';
+import { findSealedRun } from './workspace/find-run.ts';
+import { openForReading } from './workspace/open.ts';
 
 export type DiffBody =
   /** Unified hunks, foreign text as it is; a missing newline at the end is marked as `diff` does. */
@@ -33,35 +35,45 @@ export interface DiffItem {
 const MAX_TEXT_BYTES = 4 << 20;
 /** After this the comparison of one file is given up, and its lines are shown as all replaced. Milliseconds. */
 const MAX_TIME_MS = 3000;
-const CONTEXT_LINES = 3;
 
 /**
- * What a run changed, from the contents that were kept.
+ * What a run changed, from the contents that were kept. Each difference is computed when it is asked for; who stops asking costs nothing more.
+ * @param ref a run id, a unique prefix of one, or `last`
  * @param paths only these and what is below them; empty: all
- * @throws PATH_NOT_IN_RUN when a path names no change, and what {@link withCapsule} and the capsule's reader throw
+ * @throws PATH_NOT_IN_RUN at the end, when a path names no change; RUN_UNKNOWN, RUN_AMBIGUOUS, RUN_UNSEALED, CAPSULE_NOT_FOUND, and what the
+ * capsule's reader throws
  */
-export function diffRun(
+export function* diffRun(
   context: Context,
   place: Place,
   ref: string,
   paths: readonly RelPath[],
-  onItem: (item: DiffItem) => void,
-): void {
+): Generator<DiffItem> {
   const { store, close } = openForReading(context, place);
   try {
-    withCapsule(store, ref, (dir) => {
-      const unseen = new Set(paths);
-      for (const change of CapsuleReader.open(dir).changes()) {
-        const within = paths.filter((path) => isWithin(change.path, path));
-        if (paths.length > 0 && within.length === 0) continue;
-        for (const path of within) unseen.delete(path);
-        onItem(toItem(change, store.objects));
-      }
-      refuseUnseen(unseen);
-    });
+    const runId = findSealedRun(store, ref);
+    const dir = store.openCapsule(runId);
+    if (dir === undefined)
+      throw new AgentdiffError('CAPSULE_NOT_FOUND', `the capsule of run ${runId} cannot be opened`);
+    try {
+      yield* itemsOf(dir, store.objects, paths);
+    } finally {
+      dir.close();
+    }
   } finally {
     close();
   }
+}
+
+function* itemsOf(dir: Dir, objects: ObjectReader, paths: readonly RelPath[]): Generator<DiffItem> {
+  const unseen = new Set(paths);
+  for (const change of CapsuleReader.open(dir).changes()) {
+    const within = paths.filter((path) => isWithin(change.path, path));
+    if (paths.length > 0 && within.length === 0) continue;
+    for (const path of within) unseen.delete(path);
+    yield toItem(change, objects);
+  }
+  refuseUnseen(unseen);
 }
 
 /** @throws PATH_NOT_IN_RUN */
@@ -98,7 +110,7 @@ function compare(before: State | undefined, after: State | undefined, objects: O
   const [old, now] = [contentOf(before, objects), contentOf(after, objects)];
   if (old === undefined || now === undefined) return { is: 'unavailable', why: 'not-kept' };
   if (isBinary(old) || isBinary(now)) return { is: 'binary' };
-  return { is: 'text', patch: unifiedHunks(old.toString('utf8'), now.toString('utf8')) };
+  return { is: 'text', patch: unifiedHunks(old.toString('utf8'), now.toString('utf8'), MAX_TIME_MS) };
 }
 
 function compareLinks(before: State | undefined, after: State | undefined, objects: ObjectReader): DiffBody {
@@ -130,32 +142,4 @@ function contentOf(side: State | undefined, objects: ObjectReader): Buffer | und
 /** As git judges it: a NUL among the first 8,000 bytes; or bytes that are not UTF-8. */
 function isBinary(bytes: Buffer): boolean {
   return bytes.subarray(0, 8000).includes(0) || fromBytes(bytes).startsWith('\0');
-}
-
-function unifiedHunks(before: string, after: string): string {
-  const patch = structuredPatch('', '', before, after, '', '', {
-    context: CONTEXT_LINES,
-    timeout: MAX_TIME_MS,
-  });
-  if (patch === undefined) return replaceAll(before, after);
-  return patch.hunks
-    .map(({ oldStart, oldLines, newStart, newLines, lines }) =>
-      [`@@ -${range(oldStart, oldLines)} +${range(newStart, newLines)} @@`, ...lines, ''].join('\n'),
-    )
-    .join('');
-}
-
-function range(start: number, lines: number): string {
-  // As GNU diff writes it: an empty range stands behind the line before it.
-  return lines === 0 ? `${start - 1},0` : `${start},${lines}`;
-}
-
-function replaceAll(before: string, after: string): string {
-  const lines = (text: string, sign: string): string[] => text.split('\n').map((line) => `${sign}${line}`);
-  return [
-    `@@ -1 +1 @@ (too different to compare line by line)`,
-    ...lines(before, '-'),
-    ...lines(after, '+'),
-    '',
-  ].join('\n');
 }

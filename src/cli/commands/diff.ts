@@ -7,10 +7,10 @@ import type { Session } from '../session.ts';
 export async function diffCommand(session: Session, ref: string, paths: readonly string[]): Promise<number> {
   const { context, place, output, json } = session;
   const { outStyle } = output;
-  const writes: Promise<boolean>[] = [];
-  diffRun(context, place, ref, paths.map(parseUserPath), (item) => {
-    writes.push(output.print(json ? renderDiffItemJson(item) : renderDiffItem(item, outStyle)));
-  });
-  await Promise.all(writes);
+  for (const item of diffRun(context, place, ref, paths.map(parseUserPath))) {
+    // One at a time: a slow reader holds the next comparison back, and one that went away ends it.
+    const isRead = await output.print(json ? renderDiffItemJson(item) : renderDiffItem(item, outStyle));
+    if (!isRead) break;
+  }
   return EXIT.done;
 }

@@ -6,9 +6,7 @@ import { type DiffItem, diffRun } from '../../../src/operations/diff.ts';
 import { observed, type Setting, setting } from '../../support/context.ts';
 
 function items(here: Setting, paths: readonly string[] = []): DiffItem[] {
-  const found: DiffItem[] = [];
-  diffRun(here.context, here.place, 'last', paths.map(parseRelPath), (item) => found.push(item));
-  return found;
+  return [...diffRun(here.context, here.place, 'last', paths.map(parseRelPath))];
 }
 
 /** What a run that turns one content into another is shown as. */
@@ -181,4 +179,18 @@ describe('the selected paths', () => {
       expect.objectContaining({ code: 'PATH_NOT_IN_RUN' }) as Error,
     );
   });
+});
+
+it('computes a difference when it is asked for, and closes what it opened when nobody asks any more', () => {
+  const here = setting();
+  observed(here, () => {
+    for (const name of ['a', 'b']) fs.writeFileSync(here.at(name), name);
+  });
+  const open = (): number => fs.readdirSync('/proc/self/fd').length;
+  const before = open();
+  for (const { path: at } of diffRun(here.context, here.place, 'last', [])) {
+    expect(at).toBe('a');
+    break;
+  }
+  expect(open()).toBe(before);
 });
