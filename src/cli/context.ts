@@ -9,6 +9,7 @@ import {
 } from '../operations/own-process.ts';
 import type { CommonOptions } from './options.ts';
 import type { Output } from './output.ts';
+import { renderError } from './render/error.ts';
 import type { Session } from './session.ts';
 import { VERSION } from './version.ts';
 
@@ -31,7 +32,7 @@ export async function openSession(command: string, options: CommonOptions, outpu
     environment,
     cwd,
     home,
-    log: await logger(options),
+    log: await logger(options, output),
   };
   return { context, place: placeOf(options, context), output, json: options.json === true };
 }
@@ -74,10 +75,10 @@ function homeDirectory(environment: Context['environment']): ByteString | undefi
   }
 }
 
-async function logger({ verbose, logFile }: CommonOptions): Promise<Logger> {
+async function logger({ verbose, logFile, debug }: CommonOptions, output: Output): Promise<Logger> {
   if (verbose !== true && logFile === undefined) return { debug() {}, info() {}, warn() {} };
   const { openLog } = await import('./log.ts');
-  return openLog(logFile);
+  return openLog(logFile, (error) => output.tell(renderError(error, output.errStyle, debug === true)));
 }
 
 /** Where the workspace and the store are; exported for its tests. */

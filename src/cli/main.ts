@@ -1,14 +1,14 @@
 import { CommanderError } from 'commander';
 import { AgentdiffError, exitStatusOf } from '../core/index.ts';
 import { Output } from './output.ts';
-import { buildProgram, commandNames } from './program.ts';
+import { buildProgram } from './program.ts';
 import { asAgentdiffError, renderError, renderErrorJson } from './render/error.ts';
 
 const argv = process.argv.slice(2);
 /** What comes before the first `--` is ours; the rest may belong to a child. */
 const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
-const command = own.find((word) => commandNames.includes(word)) ?? '';
 const output = new Output(process.env, !own.includes('--no-color'));
+const program = buildProgram(output);
 
 // Only what happens outside of every await ends here; the loop cannot be trusted to end after it.
 process.on('uncaughtException', (error) => {
@@ -17,26 +17,31 @@ process.on('uncaughtException', (error) => {
 });
 
 try {
-  process.exitCode = await buildProgram(output).run(argv);
+  process.exitCode = await program.run(argv);
 } catch (error) {
   fail(error);
 }
 
 function fail(thrown: unknown): void {
   if (thrown instanceof CommanderError && thrown.exitCode === 0) return;
-  const error = thrown instanceof CommanderError ? toUsageError(thrown) : asAgentdiffError(thrown);
-  process.exitCode = exitStatusOf(error.code, command);
-  const debug = own.includes('--debug');
+  const { name, json, debug } = program.known();
+  const error = thrown instanceof CommanderError ? toUsageError(thrown, name) : asAgentdiffError(thrown);
+  process.exitCode = exitStatusOf(error.code, name ?? '');
   // The stdout of a run is the child's alone.
-  if (own.includes('--json') && command !== 'run') void output.print(renderErrorJson(error, debug));
-  else output.tell(renderError(error, output.errStyle, debug));
+  if (json && name !== 'run') void output.print(renderErrorJson(error, debug));
+  // Without any command the help was printed to stderr already, and says all there is to say.
+  else if (!isHelp(thrown)) output.tell(renderError(error, output.errStyle, debug));
+}
+
+function isHelp(thrown: unknown): boolean {
+  return thrown instanceof CommanderError && thrown.code === 'commander.help';
 }
 
 /** Commander's messages begin with `error:`; a second line suggests something. */
-function toUsageError(error: CommanderError): AgentdiffError {
+function toUsageError(error: CommanderError, name: string | undefined): AgentdiffError {
   const [first = '', ...more] = error.message.replace(/^error: /, '').split('\n');
-  const usage = command === 'run' ? ['usage: agentdiff run [options] -- <command> [arguments...]'] : [];
-  const help = `see agentdiff${command === '' ? '' : ` ${command}`} --help`;
-  const message = error.code === 'commander.help' ? 'no command given' : first;
+  const usage = name === 'run' ? ['usage: agentdiff run [options] -- <command> [arguments...]'] : [];
+  const help = `see agentdiff${name === undefined ? '' : ` ${name}`} --help`;
+  const message = isHelp(error) ? 'no command given' : first;
   return new AgentdiffError('USAGE', message, { hint: [...more, ...usage, help].join('; ') });
 }

@@ -5,8 +5,6 @@ import type { Output } from './output.ts';
 import type { Session } from './session.ts';
 import { VERSION } from './version.ts';
 
-export const commandNames: readonly string[] = ['run', 'verify', 'recover', 'doctor', 'list', 'show', 'diff'];
-
 /** Ends a command with its exit status. */
 type Action<T> = (session: Session, options: T) => Promise<number>;
 
@@ -20,6 +18,15 @@ export interface Program {
    * @throws CommanderError for what commander finds wrong (exitCode 0: help or version was printed)
    */
   run(argv: readonly string[]): Promise<number>;
+  /** What the parser has made of the command line so far: an error may end it anywhere. */
+  known(): Known;
+}
+
+export interface Known {
+  /** The subcommand's name; undefined when none was found. */
+  readonly name: string | undefined;
+  readonly json: boolean;
+  readonly debug: boolean;
 }
 
 const RUN_ARGUMENT =
@@ -38,11 +45,15 @@ export function buildProgram(output: Output): Program {
     .configureOutput({ outputError() {} })
     .addHelpText(
       'after',
-      '\nEverything after the first -- belongs to the command that is run.\nExit statuses and error codes: docs/exit-codes.md',
+      '\nEverything after the first -- belongs to the command that is run.\nExit statuses and error codes: docs/exit-codes.md, in the package',
     );
   addCommonOptions(program, 'json');
   let status = 0;
   let argv: readonly string[] = [];
+  let called: Command | undefined;
+  program.hook('preSubcommand', (_program, subcommand) => {
+    called = subcommand;
+  });
 
   async function perform<T extends CommonOptions>(command: Command, action: Action<T>): Promise<void> {
     const options = optionsOf<T>(command);
@@ -59,6 +70,10 @@ export function buildProgram(output: Output): Program {
       argv = words;
       await program.parseAsync([...words], { from: 'user' });
       return status;
+    },
+    known() {
+      const { json, debug } = optionsOf<CommonOptions>(called ?? program);
+      return { name: called?.name(), json: json === true, debug: debug === true };
     },
   };
 }

@@ -258,6 +258,24 @@ describe('output', () => {
     expect(new Set(packages)).toEqual(new Set(['canonicalize', 'commander']));
   });
 
+  it.skipIf(!existsSync('/dev/full'))(
+    'a log that cannot be written is told in a line, and changes nothing else',
+    () => {
+      const { agentdiff, json, bash, ws } = sandbox();
+      const told = (text: string): number => text.match(/\[OUTPUT_UNWRITABLE\]$/gm)?.length ?? 0;
+      writeFileSync(join(ws, 'f'), '1');
+      const ran = agentdiff(['run', '--log-file', '/dev/full', '--', 'sh', '-c', 'rm f; exit 7']);
+      expect([ran.status, told(ran.stderr)], ran.stderr).toEqual([7, 1]);
+      expect(ran.stderr).toContain('capsule digest');
+      expect(json(['show']).capsule).toMatchObject({ exit: { code: 7 }, counts: { deleted: 1 } });
+      const recovered = agentdiff(['recover', '--yes', '--log-file', '/dev/full']);
+      expect([recovered.status, told(recovered.stderr)], recovered.stderr).toEqual([0, 1]);
+      expect(json(['show']).capsule).toMatchObject({ kind: 'recover' });
+      expect(readdirSync(ws)).toEqual(['f']);
+      expect(bash("T run --verbose -- sh -c 'exit 7' 2> /dev/full").status).toBe(7);
+    },
+  );
+
   it('logs JSON lines only when it is asked to', () => {
     const { agentdiff, ws } = sandbox();
     const file = join(ws, '..', 'log');

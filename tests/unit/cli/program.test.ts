@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { CommanderError } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { Output } from '../../../src/cli/output.ts';
-import { buildProgram, commandNames } from '../../../src/cli/program.ts';
+import { buildProgram } from '../../../src/cli/program.ts';
 import { VERSION } from '../../../src/cli/version.ts';
 
 function parse(...argv: string[]): Promise<number> {
@@ -20,9 +20,17 @@ describe('the command line', () => {
     expect(manifest).toHaveProperty('version', VERSION);
   });
 
-  it('knows its own commands', () => {
-    const { command } = buildProgram(new Output({}, false));
-    expect(command.commands.map((one) => one.name()).sort()).toEqual([...commandNames].sort());
+  it.each([
+    ['--root run list extra', { name: 'list', json: false, debug: false }],
+    ['--store --json list extra', { name: 'list', json: false, debug: false }],
+    ['--json show --nonsense', { name: 'show', json: true, debug: false }],
+    ['show --nonsense --json --debug', { name: 'show', json: true, debug: true }],
+    ['run ls --json', { name: 'run', json: false, debug: false }],
+    ['nonsense --json', { name: undefined, json: true, debug: false }],
+  ])('knows, when it fails, what it has understood: %s', async (line, known) => {
+    const program = buildProgram(new Output({}, false));
+    await expect(program.run(line.split(' '))).rejects.toThrow();
+    expect(program.known()).toEqual(known);
   });
 
   it.each([
