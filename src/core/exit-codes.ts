@@ -4,14 +4,7 @@ import type { ErrorCode } from './errors.ts';
 export const EXIT = { done: 0, findings: 1, usage: 2, partly: 3, refused: 4, internal: 125 } as const;
 
 /** What a status means for `run`; any other status is the child's own, or 128 + n when signal n killed it. */
-export const RUN_EXIT = {
-  outcome: 3,
-  timedOut: 124,
-  failed: 125,
-  blocked: 126,
-  notExecutable: 126,
-  notFound: 127,
-} as const;
+export const RUN_EXIT = { outcome: 3, failed: 125 } as const;
 
 /** The one table from error code to exit status: for `run`, and for every other command. */
 const EXIT_STATUS: Record<ErrorCode, readonly [run: number, other: number]> = {

@@ -13,10 +13,11 @@ import { builtInPolicy, decideLaunch, isLaunchPermit } from '../policy/index.ts'
 import { Store } from '../store/index.ts';
 import { probe, type ProbeResult } from '../supervisor/index.ts';
 import { openLeftover, overlayTrial } from './doctor/overlay.ts';
-import { runTrials, type Trials, withScratch } from './doctor/trials.ts';
+import { removeOldScratch, runTrials, type Trials, withScratch } from './doctor/trials.ts';
 import { planRecover, type RecoverPlan } from './recover.ts';
-import { type CapsuleVerdict, verifyCapsules } from './verify.ts';
+import { type CapsuleVerdict, verifyCapsule } from './verify.ts';
 import type { Context, Place } from './workspace/context.ts';
+import { findSealedRun } from './workspace/find-run.ts';
 import { pendingRuns } from './workspace/intent.ts';
 import { openForReading } from './workspace/open.ts';
 import { refusePolicyFile } from './workspace/policy-file.ts';
@@ -37,40 +38,73 @@ export interface DoctorReport {
   readonly checks: readonly Check[];
 }
 
-/** What this machine can do, each found by trying it in the store's own directory. */
+/** What this machine can do, each found by trying it in the store's own directory. A part that fails keeps no other from being tried. */
 export async function examineMachine(context: Context, place: Place): Promise<DoctorReport> {
   const checks: Check[] = [rootCheck(context, place)];
   try {
     const store = openStore(place);
     try {
       checks.push(...storeChecks(place, store));
-      await withScratch(store, async (scratch, name) => {
-        checks.push(...trialChecks(runTrials(scratch)), terminalCheck());
-        checks.push(...(await programChecks(context)), await overlayCheck(context, place, scratch, name));
-      });
+      checks.push(...(await scratchChecks(context, place, store)));
     } finally {
       store.close();
     }
-    checks.push(unsealedCheck(context, place));
   } catch (error) {
     checks.push(failureCheck('store', 'store', error));
+  }
+  checks.push(terminalCheck(), ...(await programChecks(context)));
+  try {
+    checks.push(unsealedCheck(context, place));
+  } catch (error) {
+    checks.push(failureCheck('unsealed', 'unsealed runs', error));
   }
   return { store: place.store, checks };
 }
 
-/** What could be recovered of one run right now, path by path, and what its capsule is worth. */
-export interface RunExamination {
-  readonly runId: RunId;
-  readonly plan: RecoverPlan;
-  readonly capsule: CapsuleVerdict;
+/** All that is tried by writing into the store, or the one check that nothing can be written there. */
+async function scratchChecks(context: Context, place: Place, store: Dir): Promise<Check[]> {
+  try {
+    removeOldScratch(store, context.now());
+    return await withScratch(store, async (scratch, name) => [
+      ...trialChecks(runTrials(scratch)),
+      await overlayCheck(context, place, scratch, name),
+    ]);
+  } catch (error) {
+    return [failureCheck('store-writable', 'writing in the store', toStoreError(place, error))];
+  }
 }
 
-/** @throws as `planRecover` and `verifyCapsules` */
+/** What the capsule of one run is worth, and what could be recovered of it right now, path by path. */
+export interface RunExamination {
+  readonly runId: RunId;
+  readonly capsule: CapsuleVerdict;
+  /** Or why a recover would be refused as a whole: a damaged capsule, an active run, another root. */
+  readonly plan: RecoverPlan | AgentdiffError;
+}
+
+/** @throws as `verifyCapsule` */
 export function examineRun(context: Context, place: Place, ref: string): RunExamination {
-  const plan = planRecover(context, { place, ref, paths: [] });
-  const [capsule] = verifyCapsules(context, place, [plan.runId]);
-  invariant(capsule !== undefined, 'one capsule has one verdict');
-  return { runId: plan.runId, plan, capsule };
+  const runId = resolveRun(context, place, ref);
+  const capsule = verifyCapsule(context, place, runId);
+  return { runId, capsule, plan: planOrRefusal(context, place, runId) };
+}
+
+function resolveRun(context: Context, place: Place, ref: string): RunId {
+  const { store, close } = openForReading(context, place);
+  try {
+    return findSealedRun(store, ref);
+  } finally {
+    close();
+  }
+}
+
+function planOrRefusal(context: Context, place: Place, runId: RunId): RecoverPlan | AgentdiffError {
+  try {
+    return planRecover(context, { place, ref: runId, paths: [] });
+  } catch (error) {
+    if (!(error instanceof AgentdiffError) || error.code === 'INTERNAL') throw error;
+    return error;
+  }
 }
 
 function rootCheck(context: Context, place: Place): Check {
@@ -109,17 +143,20 @@ function openStore(place: Place): Dir {
   Store.open(place.store).close();
   try {
     return ensurePath(place.store);
-  } catch (cause) {
-    const errno = errnoOf(cause) ?? 'unknown';
-    throw new AgentdiffError(
-      'STORE_UNWRITABLE',
-      `the store cannot be made: ${lossyText(place.store)} (${errno})`,
-      {
-        hint: 'name another place with --store or AGENTDIFF_STORE',
-        cause,
-      },
-    );
+  } catch (error) {
+    throw toStoreError(place, error);
   }
+}
+
+/** What failed is what a run would fail with. Errors that are not the system's come through. */
+function toStoreError(place: Place, cause: unknown): unknown {
+  const errno = errnoOf(cause);
+  if (errno === undefined) return cause;
+  const code = ['ENOSPC', 'EDQUOT'].includes(errno) ? 'STORE_FULL' : 'STORE_UNWRITABLE';
+  return new AgentdiffError(code, `the store cannot be written: ${lossyText(place.store)} (${errno})`, {
+    hint: 'name another place with --store or AGENTDIFF_STORE',
+    cause,
+  });
 }
 
 const LOW_SPACE_BYTES = 2 ** 30;
@@ -163,10 +200,16 @@ function trialChecks(trials: Trials): Check[] {
       status: 'failed',
       detail: 'this file system opens a link although it was told not to',
     }),
-    check('clone', 'cloning in the store', clone, 'large files are cloned', {
-      status: 'limited',
-      detail: 'large files are copied: this file system cannot clone',
-    }),
+    check(
+      'clone',
+      'cloning in the store',
+      clone,
+      'files could be cloned; not used yet: contents are copied',
+      {
+        status: 'missing',
+        detail: 'this file system cannot clone; not used yet: contents are copied',
+      },
+    ),
     check('hard-links', 'hard links', hardLinks, 'the file system of the store has them', {
       status: 'limited',
       detail: 'none on the file system of the store; a recover needs them in the workspace',

@@ -3,12 +3,13 @@ import {
   AgentdiffError,
   type ByteString,
   type Digest,
+  type ErrorCode,
   errnoOf,
   lossyText,
   type RunId,
 } from '../core/index.ts';
 import { Dir, realPath } from '../fs/index.ts';
-import { capsulePath, Store, storeOfCapsule, type WorkspaceStore } from '../store/index.ts';
+import { capsulePath, Store, storeOfCapsule } from '../store/index.ts';
 import {
   checkChain,
   checkConsistency,
@@ -18,6 +19,7 @@ import {
   checkSchema,
   type Claim,
   notSigned,
+  type StoreAtHand,
 } from './verify/claims.ts';
 import type { Context, Place } from './workspace/context.ts';
 import { openForReading, type Opened } from './workspace/open.ts';
@@ -41,25 +43,45 @@ export interface CapsuleVerdict {
   readonly problem?: string;
 }
 
+/** What a user named, and no capsule could be judged for. */
+export interface Unjudged {
+  readonly ref: string;
+  readonly verdict: 'not-judged';
+  readonly error: AgentdiffError;
+}
+
 /**
  * Checks capsules; changes nothing, and takes no lock. Each claim stands on its own: intact is not authentic, and neither says complete.
  * @param refs run ids, unique prefixes, `last`, or paths of capsule directories
  * @param expect the digest that the one capsule must have, kept elsewhere
+ * @returns one for each of `refs`: none keeps the others from being judged
+ * @throws USAGE
  */
 export function verifyCapsules(
   context: Context,
   place: Place,
   refs: readonly string[],
   expect?: Digest,
-): CapsuleVerdict[] {
+): (CapsuleVerdict | Unjudged)[] {
   if (refs.length === 0)
     throw new AgentdiffError('USAGE', 'nothing to verify', { hint: 'name a run, or `last`' });
   if (expect !== undefined && refs.length > 1)
     throw new AgentdiffError('USAGE', '--expect goes with one capsule');
-  return refs.map((ref) => verifyOne(context, place, ref, expect));
+  return refs.map((ref) => {
+    try {
+      return verifyCapsule(context, place, ref, expect);
+    } catch (error) {
+      if (!(error instanceof AgentdiffError) || error.code === 'INTERNAL') throw error;
+      return { ref, verdict: 'not-judged', error };
+    }
+  });
 }
 
-function verifyOne(context: Context, place: Place, ref: string, expect: Digest | undefined): CapsuleVerdict {
+/**
+ * As {@link verifyCapsules}, for one.
+ * @throws RUN_UNKNOWN, RUN_AMBIGUOUS, RUN_UNSEALED, CAPSULE_NOT_FOUND, and for a run, which only its store can name, what opening that throws
+ */
+export function verifyCapsule(context: Context, place: Place, ref: string, expect?: Digest): CapsuleVerdict {
   const located = locate(context, place, ref);
   try {
     return judge(ref, located, expect);
@@ -71,8 +93,7 @@ function verifyOne(context: Context, place: Place, ref: string, expect: Digest |
 interface Located {
   readonly dir: Dir;
   readonly location: ByteString;
-  /** The store that holds the capsule's objects; undefined when there is none at hand. */
-  readonly store: WorkspaceStore | undefined;
+  readonly store: StoreAtHand;
   readonly close: () => void;
 }
 
@@ -135,19 +156,43 @@ function locateRun(opened: Opened, place: Place, ref: string): Located {
 /** A capsule by its directory. Its objects are in the store it lies in, or else in the one that this call names. */
 function locateDirectory(place: Place, ref: string, location: ByteString): Located {
   const dir = openDirectory(ref, location);
-  const home = storeOfCapsule(location);
-  const base = home?.base ?? place.store;
-  const workspaceId = home?.workspaceId ?? workspaceNamedIn(dir);
-  if (workspaceId === undefined) return { dir, location, store: undefined, close: () => dir.close() };
-  const whole = Store.open(base);
-  const store = whole.workspace(workspaceId);
-  const close = (): void => {
-    store.close();
-    whole.close();
+  try {
+    const home = storeOfCapsule(location);
+    const { store, close } = openStore(home?.base ?? place.store, home?.workspaceId ?? workspaceNamedIn(dir));
+    const closeAll = (): void => {
+      close();
+      dir.close();
+    };
+    return { dir, location, store, close: closeAll };
+  } catch (error) {
     dir.close();
-  };
-  return { dir, location, store: store.identity() === undefined ? undefined : store, close };
+    throw error;
+  }
 }
+
+/** A store that may not be trusted, or cannot be read, is not used; the capsule's own files can be judged without it. */
+function openStore(base: ByteString, workspaceId: string | undefined): Pick<Located, 'store' | 'close'> {
+  const none = (why: string): Pick<Located, 'store' | 'close'> => ({ store: { why }, close() {} });
+  if (workspaceId === undefined) return none(NOT_AT_HAND);
+  const opened: { close(): void }[] = [];
+  const close = (): void => opened.reverse().forEach((one) => one.close());
+  try {
+    const whole = Store.open(base);
+    opened.push(whole);
+    const store = whole.workspace(workspaceId);
+    opened.push(store);
+    if (store.identity() !== undefined) return { store, close };
+    close();
+    return none(NOT_AT_HAND);
+  } catch (error) {
+    close();
+    if (!(error instanceof AgentdiffError) || !UNUSABLE.has(error.code)) throw error;
+    return none(`the store it lies in is not used: ${error.message} [${error.code}]`);
+  }
+}
+
+const NOT_AT_HAND = 'its store is not at hand';
+const UNUSABLE: ReadonlySet<ErrorCode> = new Set(['STORE_NOT_OWNED', 'STORE_VERSION', 'STORE_DAMAGED']);
 
 function openDirectory(ref: string, path: ByteString): Dir {
   try {

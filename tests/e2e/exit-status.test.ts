@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Ended, type Sandbox, sandbox } from '../support/cli.ts';
 import { fingerprint } from '../support/fingerprint.ts';
-import { expectError } from '../support/reports.ts';
+import { expectError, skipUnless } from '../support/reports.ts';
 
 const READING = ['show', 'diff', 'verify', 'doctor'];
 
@@ -115,6 +115,94 @@ describe('bad input', () => {
     box.bash('echo "commands: []" > agentdiff.yaml');
     expectError(box.agentdiff(['run', '--', 'touch', 'ran']), 'POLICY_UNSUPPORTED', 125);
     expect(fs.readdirSync(box.ws)).toEqual(['agentdiff.yaml']);
+  });
+});
+
+it('a real-time signal is not seen: Node.js reports the command as ended with 0', (context) => {
+  skipUnless(context, process.platform === 'linux', 'its real-time signals are others');
+  const box = sandbox();
+  expect(box.bash("T run -- sh -c 'kill -34 $$'").status).toBe(0);
+  expect(box.json(['show']).capsule.exit).toMatchObject({ code: 0 });
+  expect(box.bash("T run -- sh -c 'kill -15 $$'").status).toBe(128 + 15);
+});
+
+it('help without a command: on stderr, once, and nothing else', () => {
+  const { status, stdout, stderr } = sandbox().agentdiff([]);
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+  expect(stderr).toMatch(/^Usage: agentdiff/);
+  expect(stderr).not.toMatch(/^agentdiff:|\[USAGE\]/m);
+});
+
+it('the value of an option is no command and no option', () => {
+  const box = sandbox();
+  // Status 125 and no JSON would be those of a run.
+  expectError(box.agentdiff(['--root', 'run', 'list', 'extra']), 'USAGE', 2);
+  expectError(box.agentdiff(['--root', 'run', 'list']), 'ROOT_UNREADABLE', 4);
+  expectError(box.agentdiff(['--store', '--json', 'list', 'extra']), 'USAGE', 2);
+  const json = box.agentdiff(['--json', '--root', 'run', 'list']);
+  expect(json).toMatchObject({ status: 4, stderr: '' });
+  expect(JSON.parse(json.stdout)).toMatchObject({ error: { code: 'ROOT_UNREADABLE' } });
+  expectError(box.agentdiff(['--root', 'list', 'run', '--', 'true']), 'ROOT_UNREADABLE', 125);
+});
+
+describe('verify with several capsules', () => {
+  it('reports each, and ends with the highest of their statuses', () => {
+    const box = sandbox();
+    box.bash('T run -- true; T run -- true');
+    const broken = box.newestCapsule();
+    box.bash(`chmod u+w '${broken}'; rm '${broken}/events.jsonl'`);
+    const whole: string = box.json(['list']).runs[0].runId;
+    const of = (...refs: string[]): [number, string[]] => {
+      const { status, stdout } = box.agentdiff(['verify', '--json', ...refs]);
+      const { capsules } = JSON.parse(stdout) as {
+        capsules: { verdict: string; error?: { code: string } }[];
+      };
+      return [status, capsules.map(({ verdict, error }) => error?.code ?? verdict)];
+    };
+    expect(of(whole, whole)).toEqual([0, ['holds', 'holds']]);
+    expect(of(broken, whole)).toEqual([1, ['fails', 'holds']]);
+    expect(of('nothing-like-it', broken, whole)).toEqual([2, ['RUN_UNKNOWN', 'fails', 'holds']]);
+    const newer = path.join(box.home, 'newer');
+    box.bash(`cp -r '${broken}' '${newer}'; sed -i 's/"format":1/"format":2/' '${newer}/capsule.json'`);
+    expect(of('./nowhere', newer, broken)).toEqual([4, ['CAPSULE_NOT_FOUND', 'unsupported', 'fails']]);
+    const text = box.agentdiff(['verify', whole, 'nothing-like-it']);
+    expect(text).toMatchObject({ status: 2, stderr: '' });
+    expect(text.stdout).toMatch(/no check fails[^]*not judged[^]*\[RUN_UNKNOWN\]/);
+  });
+});
+
+describe('doctor', () => {
+  it('reports a store that cannot be written as one failed check among the others', () => {
+    const box = sandbox('nobody');
+    const { status, stdout, stderr } = box.bash(
+      'mkdir -m 500 "$HOME/store"; T doctor --json --store "$HOME/store"',
+    );
+    expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
+    const { checks } = JSON.parse(stdout) as {
+      checks: { id: string; status: string; detail: string }[];
+    };
+    const failed = checks.filter((check) => check.status === 'failed');
+    expect(failed.map(({ id, detail }) => [id, /\[[A-Z_]+\]$/.exec(detail)?.[0]])).toEqual([
+      ['store-writable', '[STORE_UNWRITABLE]'],
+    ]);
+    expect(checks.map(({ id }) => id)).toEqual(
+      expect.arrayContaining(['root', 'store', 'free-space', 'terminal', 'git', 'unsealed']),
+    );
+  });
+
+  it('reports a damaged capsule as findings, with 1', () => {
+    const box = sandbox();
+    box.bash('echo 1 > f; T run -- rm f');
+    const capsule = box.newestCapsule();
+    box.bash(`chmod u+w '${capsule}'; rm '${capsule}/events.jsonl'`);
+    const { status, stdout, stderr } = box.agentdiff(['doctor', 'last']);
+    expect({ status, stderr }).toEqual({ status: 1, stderr: '' });
+    expect(stdout).toMatch(/files-intact +fails[^]*missing +events\.jsonl[^]*\[CAPSULE_DAMAGED\]/);
+    const json = box.json(['doctor', 'last']);
+    expect(json).toMatchObject({
+      capsule: { verdict: 'fails' },
+      refused: { error: { code: 'CAPSULE_DAMAGED' } },
+    });
   });
 });
 

@@ -1,4 +1,4 @@
-import { EXIT } from '../../core/index.ts';
+import { AgentdiffError, EXIT } from '../../core/index.ts';
 import { examineMachine, examineRun } from '../../operations/doctor.ts';
 import {
   renderDoctor,
@@ -7,8 +7,9 @@ import {
   renderExaminationJson,
 } from '../render/doctor.ts';
 import type { Session } from '../session.ts';
+import { statusOf } from './verify.ts';
 
-/** Status 1 when something does not work, or the run's capsule is not intact. */
+/** Status 1 when something does not work, the run's capsule is not intact, or nothing of it can be recovered now. */
 export async function doctorCommand(session: Session, ref: string | undefined): Promise<number> {
   const { context, place, output, json } = session;
   if (ref === undefined) {
@@ -18,5 +19,5 @@ export async function doctorCommand(session: Session, ref: string | undefined): 
   }
   const report = examineRun(context, place, ref);
   await output.print(json ? renderExaminationJson(report) : renderExamination(report, output.outStyle));
-  return report.capsule.verdict === 'holds' ? EXIT.done : EXIT.findings;
+  return statusOf(report.capsule) || (report.plan instanceof AgentdiffError ? EXIT.findings : EXIT.done);
 }

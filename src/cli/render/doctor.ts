@@ -1,4 +1,6 @@
+import { AgentdiffError } from '../../core/index.ts';
 import type { DoctorReport, RunExamination } from '../../operations/doctor.ts';
+import { errorDocument } from './error.ts';
 import { jsonBytes, jsonLine } from './json.ts';
 import { planDocument, renderPlan } from './recover.ts';
 import type { Style } from './style.ts';
@@ -21,14 +23,17 @@ export function renderDoctorJson({ store, checks }: DoctorReport): string {
 
 /** What is known of one run now: whether its capsule is intact, and what a recover would do. */
 export function renderExamination({ capsule, plan }: RunExamination, style: Style): string {
-  return lines([...verdictLines(capsule, style), NOT_AUTHENTIC]) + renderPlan(plan, style);
+  const head = lines([...verdictLines(capsule, style), NOT_AUTHENTIC]);
+  if (!(plan instanceof AgentdiffError)) return head + renderPlan(plan, style);
+  const why = `${escapeControls(plan.message)} [${plan.code}]`;
+  return head + lines([`${style.bad('a recover would be refused:')} ${why}`]);
 }
 
 export function renderExaminationJson({ runId, capsule, plan }: RunExamination): string {
   return jsonLine({
     runId,
     capsule: verdictDocument(capsule),
-    plan: planDocument(plan),
+    ...(plan instanceof AgentdiffError ? { refused: errorDocument(plan) } : { plan: planDocument(plan) }),
     note: NOT_AUTHENTIC,
   });
 }

@@ -1,5 +1,6 @@
-import type { CapsuleVerdict } from '../../operations/verify.ts';
+import type { CapsuleVerdict, Unjudged } from '../../operations/verify.ts';
 import { escapeText } from '../../core/index.ts';
+import { errorDocument } from './error.ts';
 import { jsonBytes, jsonLine } from './json.ts';
 import type { Style } from './style.ts';
 import { escapeControls, lines, showPlace, table } from './words.ts';
@@ -11,8 +12,19 @@ export const NOT_AUTHENTIC =
 
 const VERDICTS = { holds: 'no check fails', fails: 'A CHECK FAILS', unsupported: 'not supported' } as const;
 
-export function renderVerify(verdicts: readonly CapsuleVerdict[], style: Style): string {
-  return lines([...verdicts.flatMap((verdict) => verdictLines(verdict, style)), NOT_AUTHENTIC]);
+export function renderVerify(verdicts: readonly (CapsuleVerdict | Unjudged)[], style: Style): string {
+  const linesOf = (one: CapsuleVerdict | Unjudged): string[] =>
+    one.verdict === 'not-judged' ? unjudgedLines(one, style) : verdictLines(one, style);
+  return lines([...verdicts.flatMap(linesOf), NOT_AUTHENTIC]);
+}
+
+function unjudgedLines({ ref, error }: Unjudged, style: Style): string[] {
+  const { message, code, hint } = error;
+  return [
+    `${escapeText(ref)}: ${style.bad('not judged')}`,
+    `  ${escapeControls(message)} [${code}]`,
+    ...(hint === undefined ? [] : [`  ${escapeControls(hint)}`]),
+  ];
 }
 
 /** The claims of one capsule, each on its own line, findings below. */
@@ -34,8 +46,13 @@ export function verdictLines(capsule: CapsuleVerdict, style: Style): string[] {
   ];
 }
 
-export function renderVerifyJson(verdicts: readonly CapsuleVerdict[]): string {
-  return jsonLine({ capsules: verdicts.map(verdictDocument), note: NOT_AUTHENTIC });
+export function renderVerifyJson(verdicts: readonly (CapsuleVerdict | Unjudged)[]): string {
+  const capsules = verdicts.map((one) =>
+    one.verdict === 'not-judged'
+      ? { ref: one.ref, verdict: one.verdict, ...errorDocument(one.error) }
+      : verdictDocument(one),
+  );
+  return jsonLine({ capsules, note: NOT_AUTHENTIC });
 }
 
 export function verdictDocument({ location, claims, ...rest }: CapsuleVerdict): object {

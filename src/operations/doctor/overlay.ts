@@ -35,6 +35,7 @@ export function overlayTrial(
 
 /** The overlay leaves a directory of mode 000 behind, which could not be listed for removal. */
 export function openLeftover(scratch: Dir): void {
+  if (scratch.tryLstat(WORK)?.kind !== 'directory') return;
   const work = scratch.openDir(WORK);
   try {
     const seen = work.tryLstat(WORK);

@@ -1,15 +1,18 @@
-import { errnoOf, fromBytes, type Name, randomHex } from '../../core/index.ts';
+import { errnoOf, fromBytes, type Name } from '../../core/index.ts';
 import type { Dir } from '../../fs/index.ts';
 import {
   cloneFile,
   createFile,
   ensureDir,
+  isTemporaryName,
   link,
   makeSymlink,
   removeFile,
   removeTree,
   rename,
+  temporaryName,
 } from '../../fs/write.ts';
+import { openLeftover } from './overlay.ts';
 
 /** What each trial in a scratch directory came to; nothing is left behind. */
 export interface Trials {
@@ -22,9 +25,30 @@ export interface Trials {
   readonly hardLinks: boolean;
 }
 
+/** A doctor is done in seconds. */
+const STALE_MS = 60 * 60 * 1000;
+
+/**
+ * Removes what a doctor that was killed left in `store`.
+ * @param now milliseconds since the epoch
+ */
+export function removeOldScratch(store: Dir, now: number): void {
+  for (const name of store.names()) {
+    const seen = isTemporaryName(name) ? store.tryLstat(name) : undefined;
+    if (seen?.kind !== 'directory' || Number(seen.mtimeNs / 1_000_000n) > now - STALE_MS) continue;
+    const scratch = store.openDir(name);
+    try {
+      openLeftover(scratch);
+    } finally {
+      scratch.close();
+    }
+    removeTree(store, name);
+  }
+}
+
 /** Gives `use` a scratch directory inside `store` and removes it afterwards. */
 export async function withScratch<T>(store: Dir, use: (scratch: Dir, name: Name) => Promise<T>): Promise<T> {
-  const name = `doctor-${randomHex(8)}` as Name;
+  const name = temporaryName();
   const scratch = ensureDir(store, name);
   try {
     return await use(scratch, name);

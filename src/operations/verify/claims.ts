@@ -41,6 +41,9 @@ export interface Claim {
   readonly findings: readonly Finding[];
 }
 
+/** The part of a store that holds what a capsule speaks of, or why there is none to compare with. */
+export type StoreAtHand = WorkspaceStore | { readonly why: string };
+
 /** Findings of one claim beyond this many are counted, not listed. */
 const MAX_FINDINGS = 100;
 
@@ -83,7 +86,7 @@ function policyFindings(reader: CapsuleReader): Finding[] {
  */
 export function checkConsistency(
   reader: CapsuleReader,
-  store: WorkspaceStore | undefined,
+  store: StoreAtHand,
   problems: readonly DocumentProblem[],
   isReadable: boolean,
 ): Claim {
@@ -91,11 +94,7 @@ export function checkConsistency(
   const findings = problems.filter(isContradiction).map(toFinding);
   if (findings.length > 0) return claim(name, findings, '');
   if (!isReadable) return notChecked(name, 'the documents cannot be relied on');
-  if (store === undefined)
-    return notChecked(
-      name,
-      'the store with the snapshots is not at hand; the documents agree with each other',
-    );
+  if ('why' in store) return notChecked(name, `${store.why}; the documents agree with each other`);
   const document = reader.document();
   const policy = parsePolicy(reader.policy());
   findings.push(...launchFindings(document, policy));
@@ -171,14 +170,10 @@ function isSameState(a: State | undefined, b: State | undefined): boolean {
 }
 
 /** What the capsule says can be put back is in the store and has its digest. Reads all of it. */
-export function checkObjects(
-  reader: CapsuleReader,
-  store: WorkspaceStore | undefined,
-  isReadable: boolean,
-): Claim {
+export function checkObjects(reader: CapsuleReader, store: StoreAtHand, isReadable: boolean): Claim {
   const name = 'objects-present';
   if (!isReadable) return notChecked(name, 'the documents cannot be relied on');
-  if (store === undefined) return notChecked(name, 'the store with the contents is not at hand');
+  if ('why' in store) return notChecked(name, store.why);
   const findings: Finding[] = [];
   let checked = 0;
   for (const { path, before, recoverable } of reader.changes()) {
@@ -205,16 +200,13 @@ export function notSigned(): Claim {
 }
 
 /** The capsule that this one names as the one before it is the one in the store. */
-export function checkChain(
-  reader: CapsuleReader,
-  store: WorkspaceStore | undefined,
-  isReadable: boolean,
-): Claim {
+export function checkChain(reader: CapsuleReader, store: StoreAtHand, isReadable: boolean): Claim {
   const name = 'chained';
   if (!isReadable) return notChecked(name, 'the documents cannot be relied on');
   const { previous } = reader.document();
   if (previous === undefined) return notChecked(name, 'it names no capsule before it');
-  const found = store && previousCapsuleOf(store, previous.runId);
+  if ('why' in store) return notChecked(name, store.why);
+  const found = previousCapsuleOf(store, previous.runId);
   if (found === undefined)
     return notChecked(name, `the capsule before it, ${previous.runId}, is not at hand`);
   const findings =

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { AgentdiffError } from '../../../src/core/index.ts';
 import { type DoctorReport, examineMachine, examineRun } from '../../../src/operations/doctor.ts';
 import { observed, type Setting, setting } from '../../support/context.ts';
 import { fingerprint } from '../../support/fingerprint.ts';
@@ -27,11 +28,11 @@ describe('examining the machine', () => {
       'hard-links',
       'names',
       'clock',
+      'overlay',
       'terminal',
       'git',
       'strace',
       'srt',
-      'overlay',
       'unsealed',
     ]);
     for (const id of ['root', 'store', 'anchored', 'no-follow', 'hard-links', 'unsealed'])
@@ -67,6 +68,48 @@ describe('examining the machine', () => {
     expect(statusOf(open, 'store')).toBe('failed');
     expect(open.checks.find(({ id }) => id === 'store')?.detail).toContain('[STORE_NOT_OWNED]');
     expect(fs.readdirSync(here.store)).toEqual([]);
+  });
+
+  it('goes on with what needs no store where there is none', async () => {
+    const here = setting();
+    const store = path.join(here.home, 'file', 'store');
+    fs.writeFileSync(path.join(here.home, 'file'), '');
+    const { checks } = await examineMachine(here.context, { ...here.place, store });
+    expect(checks.map(({ id }) => id)).toEqual(
+      expect.arrayContaining(['root', 'terminal', 'git', 'unsealed']),
+    );
+  });
+
+  it('removes what a doctor that was killed left, and nothing that may be in use', async () => {
+    const here = setting();
+    const [old, fresh, foreign] = ['.agentdiff-tmp-00', '.agentdiff-tmp-01', 'doctor'].map((name) =>
+      path.join(here.store, name),
+    ) as [string, string, string];
+    for (const dir of [old, fresh, foreign])
+      fs.mkdirSync(path.join(dir, 'work', 'work'), { recursive: true });
+    fs.chmodSync(here.store, 0o700);
+    fs.chmodSync(path.join(old, 'work', 'work'), 0);
+    const longAgo = Date.now() / 1000 - 2 * 60 * 60;
+    for (const dir of [old, foreign]) fs.utimesSync(dir, longAgo, longAgo);
+    const report = await examine(here);
+    expect(statusOf(report, 'store-writable')).toBeUndefined();
+    expect(fs.readdirSync(here.store).sort()).toEqual(['.agentdiff-tmp-01', 'doctor']);
+  });
+
+  it('works in a directory whose name says that it may go, should it be killed', async () => {
+    const here = setting();
+    const seen = path.join(here.home, 'seen');
+    const script = `#!/bin/sh\n/bin/ls -A '${here.store}' > '${seen}'\n`;
+    fs.writeFileSync(path.join(here.home, 'unshare'), script, { mode: 0o755 });
+    await examineMachine({ ...here.context, environment: { PATH: here.home } }, here.place);
+    expect(fs.readFileSync(seen, 'utf8')).toMatch(/^\.agentdiff-tmp-[0-9a-f]+\n$/);
+    expect(fs.readdirSync(here.store)).toEqual([]);
+  });
+
+  it('claims no use of what it only could use', async () => {
+    const clone = (await examine(setting())).checks.find(({ id }) => id === 'clone');
+    expect(['ok', 'missing']).toContain(clone?.status);
+    expect(clone?.detail).toContain('not used yet');
   });
 
   it('finds a root that a run would refuse', async () => {
@@ -120,11 +163,35 @@ describe('examining a run', () => {
     const before = everything();
     const { plan, capsule, ...rest } = examineRun(here.context, here.place, 'last');
     expect(rest).toEqual({ runId });
+    if (plan instanceof AgentdiffError) throw plan;
     expect(plan.steps.map(({ path: at, verdict, code }) => [at, verdict, code])).toEqual([
       ['a', 'apply', undefined],
       ['b', 'refused', 'changed-since'],
     ]);
     expect(capsule).toMatchObject({ verdict: 'holds', runId });
     expect(everything()).toEqual(before);
+  });
+
+  it('says what a damaged capsule is worth, and why no recover would rely on it', () => {
+    const here = setting();
+    fs.writeFileSync(here.at('a'), '1');
+    const runId = observed(here, () => fs.writeFileSync(here.at('a'), '2'));
+    const name = fs
+      .readdirSync(here.store, { recursive: true, encoding: 'utf8' })
+      .find((one) => one.endsWith(`${runId}/changes.jsonl`));
+    fs.rmSync(path.join(here.store, name ?? ''));
+    const { plan, capsule } = examineRun(here.context, here.place, 'last');
+    expect(capsule.verdict).toBe('fails');
+    expect(plan).toMatchObject({ code: 'CAPSULE_DAMAGED' });
+  });
+
+  it('says what the capsule is worth also where its root is another one now', () => {
+    const here = setting();
+    observed(here, () => fs.writeFileSync(here.at('a'), ''));
+    fs.renameSync(here.ws, `${here.ws}-old`);
+    fs.mkdirSync(here.ws);
+    const { plan, capsule } = examineRun(here.context, here.place, 'last');
+    expect(capsule.verdict).toBe('holds');
+    expect(plan).toMatchObject({ code: 'ROOT_REPLACED' });
   });
 });

@@ -3,16 +3,14 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson, type Digest, digestOf } from '../../../src/core/index.ts';
-import { type CapsuleVerdict, verifyCapsules } from '../../../src/operations/verify.ts';
+import { type CapsuleVerdict, verifyCapsule, verifyCapsules } from '../../../src/operations/verify.ts';
 import { observed, recovered, type Setting, setting } from '../../support/context.ts';
 import { fingerprint } from '../../support/fingerprint.ts';
 import { chainEvents, forgeManifest, readMemberText, replaceMember } from '../../support/sample-capsule.ts';
 import { temporaryDir } from '../../support/temporary.ts';
 
 function verify(here: Setting, ref = 'last', expected?: Digest): CapsuleVerdict {
-  const [verdict] = verifyCapsules(here.context, here.place, [ref], expected);
-  if (verdict === undefined) throw new Error('one capsule has one verdict');
-  return verdict;
+  return verifyCapsule(here.context, here.place, ref, expected);
 }
 
 /** The verdict and then each claim with its status, by their codes where it fails. */
@@ -302,8 +300,11 @@ describe('what is verified', () => {
     const copy = path.join(here.home, 'copy');
     fs.cpSync(second, copy, { recursive: true });
     const elsewhere = { ...here.place, store: path.join(here.home, 'none') };
-    const [verdict] = verifyCapsules(here.context, elsewhere, [copy]);
-    expect(verdict && told(verdict)).toEqual({ ...GOOD, ...UNREADABLE, verdict: 'holds' });
+    expect(told(verifyCapsule(here.context, elsewhere, copy))).toEqual({
+      ...GOOD,
+      ...UNREADABLE,
+      verdict: 'holds',
+    });
   });
 
   it('is at least one capsule, and exactly one with an expected digest', () => {
@@ -319,6 +320,53 @@ describe('what is verified', () => {
       [first, 'holds'],
       [second, 'holds'],
     ]);
+  });
+
+  it('is judged whatever becomes of the others that were named', () => {
+    const { here, first, second } = two();
+    fs.rmSync(path.join(first, 'events.jsonl'));
+    const refs = ['./nowhere', second, 'nothing-like-it', first];
+    const found = verifyCapsules(here.context, here.place, refs);
+    expect(found.map((one) => [one.ref, 'error' in one ? one.error.code : one.verdict])).toEqual([
+      ['./nowhere', 'CAPSULE_NOT_FOUND'],
+      [second, 'holds'],
+      ['nothing-like-it', 'RUN_UNKNOWN'],
+      [first, 'fails'],
+    ]);
+  });
+
+  const spoilt: [string, string, (store: string) => void][] = [
+    ['others may write into', 'STORE_NOT_OWNED', (store) => fs.chmodSync(store, 0o777)],
+    [
+      'a newer version made',
+      'STORE_VERSION',
+      (store) => fs.writeFileSync(path.join(store, 'format'), 'agentdiff-store 2\n'),
+    ],
+    ['has no format', 'STORE_DAMAGED', (store) => fs.rmSync(path.join(store, 'format'))],
+    [
+      'does not say whose it is',
+      'STORE_DAMAGED',
+      (store) => {
+        for (const name of fs.readdirSync(path.join(store, 'workspaces')))
+          fs.writeFileSync(path.join(store, 'workspaces', name, 'workspace.json'), '{}');
+      },
+    ],
+  ];
+  it.each(spoilt)('is judged by its path without a store that %s', (_, code, spoil) => {
+    const { here, second } = two();
+    spoil(here.store);
+    const open = (): number => fs.readdirSync('/proc/self/fd').length;
+    const before = open();
+    const verdict = verify(here, second);
+    expect(told(verdict)).toEqual({ ...GOOD, ...UNREADABLE });
+    const reasons = verdict.claims.filter(({ claim }) => claim in UNREADABLE).map(({ detail }) => detail);
+    for (const reason of reasons) expect(reason).toContain(`[${code}]`);
+    expect(open()).toBe(before);
+    replaceMember(second, 'changes.jsonl', '');
+    expect(told(verify(here, second))).toMatchObject({ verdict: 'fails', 'files-intact': 'cut-short' });
+    // A run is named by its store alone.
+    if (code !== 'STORE_DAMAGED')
+      expect(() => verify(here)).toThrowError(expect.objectContaining({ code }) as Error);
   });
 
   it('is unsupported, not damaged, when a newer version made it', () => {
