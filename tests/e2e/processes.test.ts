@@ -3,8 +3,9 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type Sandbox, sandbox } from '../support/cli.ts';
+import { sandbox } from '../support/cli.ts';
 import { fingerprint } from '../support/fingerprint.ts';
+import { inTerminal } from '../support/terminal.ts';
 import {
   changesOf,
   expectError,
@@ -123,7 +124,7 @@ it('Q13: and that may be the root itself', () => {
 
 it('Q7: standard input is the child’s, byte for byte and to its end', () => {
   const box = sandbox();
-  expect(box.bash(String.raw`printf 'a\0b\n' | T run -- xxd -p`).stdout).toBe('6100620a\n');
+  expect(box.bash(String.raw`printf 'a\0b\n' | T run -- od -An -tx1`).stdout).toBe(' 61 00 62 0a\n');
   expect(box.bash('T run -- cat < /dev/null')).toMatchObject({ status: 0, stdout: '' });
   expect(box.bash('echo x | T run -- true').status).toBe(0);
   expect(box.bash(`T run -- sh -c 'read x; echo $?' <&-`)).toMatchObject({ status: 0, stdout: '1\n' });
@@ -167,12 +168,6 @@ it('Q6: a reader that goes away ends the child as it would without us, and the r
 });
 
 describe('at a terminal', () => {
-  /** What a terminal shows; the answer is typed ahead. */
-  const inTerminal = (box: Sandbox, command: string, typed = ''): { status: number; shown: string } => {
-    const script = `(sleep 0.5; printf '${typed}\\n'; sleep 0.5) | TERM=xterm script -qec '${command}' /dev/null`;
-    const { status, stdout } = box.bash(script);
-    return { status, shown: stdout.replaceAll('\r', '') };
-  };
   const hasScript = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0;
 
   it('the question is asked after the plan, and what is no yes touches nothing', (context) => {
@@ -315,14 +310,19 @@ it('X1: a run whose agentdiff was killed is listed as unsealed and claims nothin
   expectIntact(box);
 });
 
-it.each(['INT', 'TERM', 'HUP'])('a SIG%s while names are changing waits until the recover is done', (signal) => {
-  const box = sandbox();
-  // Many files are made durable by one `sync`; this one sends us the signal at that moment.
-  box.bash(`printf '#!/bin/sh\\nkill -${signal} $PPID\\n' > "$HOME/sync"; chmod +x "$HOME/sync"; touch f{1..20}`);
-  const before = fingerprint(box.ws);
-  expect(box.bash('T run -- sh -c "rm f*"').status).toBe(0);
-  const ended = box.bash('PATH="$HOME:$PATH" T recover --yes');
-  expect(ended.status).toBe(0);
-  expect(fingerprint(box.ws)).toEqual(before);
-  expectIntact(box);
-});
+it.each(['INT', 'TERM', 'HUP'])(
+  'a SIG%s while names are changing waits until the recover is done',
+  (signal) => {
+    const box = sandbox();
+    // Many files are made durable by one `sync`; this one sends us the signal at that moment.
+    box.bash(
+      `printf '#!/bin/sh\\nkill -${signal} $PPID\\n' > "$HOME/sync"; chmod +x "$HOME/sync"; touch f{1..20}`,
+    );
+    const before = fingerprint(box.ws);
+    expect(box.bash('T run -- sh -c "rm f*"').status).toBe(0);
+    const ended = box.bash('PATH="$HOME:$PATH" T recover --yes');
+    expect(ended.status).toBe(0);
+    expect(fingerprint(box.ws)).toEqual(before);
+    expectIntact(box);
+  },
+);

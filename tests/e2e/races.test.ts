@@ -7,7 +7,7 @@ import { changesOf, expectIntact, expectPlainReports, recover, shownChanges } fr
 it('R1: a file that is written all the while has one consistent content or none', () => {
   const box = sandbox();
   box.bash('echo 1 > g');
-  const script = `(while :; do head -c 5M /dev/urandom > f; done) & P=$!; sleep 0.3; T run -- sh -c 'echo 2 > g'; s=$?; kill $P; wait; exit $s`;
+  const script = `(while :; do head -c 5M /dev/urandom > f; done) & P=$!; until [ -s f ]; do sleep 0.01; done; T run -- sh -c 'echo 2 > g'; s=$?; kill $P; wait; exit $s`;
   expect(box.bash(script).status).toBe(0);
   expectIntact(box);
   const f = shownChanges(box).find(({ path }) => path === 'f');

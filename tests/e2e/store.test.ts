@@ -13,12 +13,10 @@ it('K3: a store that cannot be written stops the run before the child, and names
   const own = (uid: number): void => fs.chownSync(box.store, uid, uid);
   own(fs.statSync(box.ws).uid);
   fs.chmodSync(box.store, 0o555);
-  const began = Date.now();
   const ended = box.bash('T run -- touch ran');
   expectError(ended, 'STORE_UNWRITABLE', 125);
   expect(ended.stderr).toContain(box.store);
   expect(ended.stderr).toMatch(/--store|AGENTDIFF_STORE/);
-  expect(Date.now() - began).toBeLessThan(20_000);
   expect(fs.readdirSync(box.ws)).toEqual([]);
   fs.chmodSync(box.store, 0o700);
   expect(box.bash('T run -- touch ran').status).toBe(0);

@@ -3,7 +3,7 @@ import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { observed, recovered, type Setting, setting } from '../support/context.ts';
 import { callsOf, killed, sample } from '../support/die-at.ts';
-import { fingerprint } from '../support/fingerprint.ts';
+import { entries } from '../support/fingerprint.ts';
 import { removeAll, temporaryDir } from '../support/temporary.ts';
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
@@ -11,15 +11,6 @@ const POINTS = 40;
 
 /** What stands at each path, without the path's own name. */
 type Entries = ReadonlyMap<string, string>;
-
-function entries(ws: string): Entries {
-  return new Map(
-    fingerprint(ws).map((line): [string, string] => {
-      const at = line.indexOf('"');
-      return [JSON.parse(line.slice(at)) as string, line.slice(0, at)];
-    }),
-  );
-}
 
 const isTemporary = (key: string): boolean => key.includes('.agentdiff-tmp-');
 

@@ -50,7 +50,7 @@ async function settled(box: Sandbox, states: readonly string[][]): Promise<strin
   for (let i = 0; ; i++) {
     const now = fingerprint(box.ws);
     if (states.some((state) => state.join('\n') === now.join('\n'))) return now;
-    if (i > 200) return now;
+    if (i > 2400) return now;
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }
@@ -91,7 +91,7 @@ describe(`a run that is killed (seed ${SEED})`, () => {
     const known = runsOf(box);
     const { status } = box.agentdiff(['run', '--', 'sh', '-c', 'kill -9 $PPID; echo late > late']);
     expect(status).toBe(137);
-    for (let i = 0; i < 100 && !fs.existsSync(path.join(box.ws, 'late')); i++)
+    for (let i = 0; i < 2400 && !fs.existsSync(path.join(box.ws, 'late')); i++)
       await new Promise((resolve) => setTimeout(resolve, 25));
     const later = runsOf(box).slice(known.length);
     expect(later).toMatchObject([{ state: 'unsealed' }]);

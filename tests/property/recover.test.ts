@@ -6,7 +6,7 @@ import { toJsonPath } from '../../src/core/index.ts';
 import { planRecover, type StepResult } from '../../src/operations/recover.ts';
 import { observed, recovered, requestFor, setting } from '../support/context.ts';
 import { type Edit, edits, perform } from '../support/edits.ts';
-import { fingerprint } from '../support/fingerprint.ts';
+import { entries, fingerprint } from '../support/fingerprint.ts';
 import { removeAll, temporaryDir } from '../support/temporary.ts';
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
@@ -37,16 +37,6 @@ function everywhere(
       }
     }),
     { seed: SEED, numRuns: examples * EXAMPLES },
-  );
-}
-
-/** What stands at each path, without the path's own name; the key is the path's bytes as latin1. */
-function entries(ws: string): Map<string, string> {
-  return new Map(
-    fingerprint(ws).map((line): [string, string] => {
-      const at = line.indexOf('"');
-      return [JSON.parse(line.slice(at)) as string, line.slice(0, at)];
-    }),
   );
 }
 

@@ -2,9 +2,10 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildSync } from 'esbuild';
 
 const BIN = fileURLToPath(new URL('../../bin/agentdiff.js', import.meta.url));
-const HOOK = fileURLToPath(new URL('../fixtures/die-at.mjs', import.meta.url));
+const HOOK = hook();
 
 /** Which calls count: those that change something on the disk, or all that touch it. */
 export type CallKind = 'writing' | 'any';
@@ -42,6 +43,18 @@ function start(
   if (error) throw error;
   if (signal !== null && signal !== 'SIGKILL') throw new Error(`ended by ${signal}`);
   return status ?? -1;
+}
+
+/** The program that is loaded before agentdiff, as a URL that holds it. */
+function hook(): string {
+  const { outputFiles } = buildSync({
+    entryPoints: [fileURLToPath(new URL('../fixtures/die-at.ts', import.meta.url))],
+    bundle: true,
+    write: false,
+    platform: 'node',
+    format: 'esm',
+  });
+  return `data:text/javascript,${encodeURIComponent(outputFiles[0]?.text ?? '')}`;
 }
 
 /** `count` numbers below `total`, one from each of as many equal parts; the same ones for the same seed. */

@@ -28,6 +28,16 @@ export function fingerprint(
   return lines;
 }
 
+/** The same by path, its bytes as latin1; the line without the path's own name. */
+export function entries(root: string): Map<string, string> {
+  return new Map(
+    fingerprint(root).map((line): [string, string] => {
+      const at = line.indexOf('"');
+      return [JSON.parse(line.slice(at)) as string, line.slice(0, at)];
+    }),
+  );
+}
+
 function kindOf(stat: fs.Stats): string {
   if (stat.isFile()) return 'file';
   if (stat.isDirectory()) return 'directory';

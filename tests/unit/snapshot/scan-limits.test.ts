@@ -1,5 +1,7 @@
 import * as fs from 'node:fs';
 import { execFileSync } from 'node:child_process';
+import * as os from 'node:os';
+import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildSync } from 'esbuild';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -13,7 +15,7 @@ const NOBODY = 65_534;
 let program = '';
 
 beforeAll(() => {
-  const dir = fs.realpathSync(fs.mkdtempSync('/tmp/agentdiff-test-'));
+  const dir = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'agentdiff-test-')));
   fs.chmodSync(dir, 0o755);
   program = `${dir}/scan.mjs`;
   buildSync({

@@ -47,6 +47,15 @@ function left(base: string, names: readonly string[]): string[] {
   return names.filter((name) => fs.existsSync(inStore(base, name)));
 }
 
+function expectKeptForADay(base: string, names: readonly string[]): void {
+  age(base, names, DAY - 1000);
+  openForWriting(base);
+  expect(left(base, names)).toEqual(names);
+  age(base, names, DAY + 1000);
+  openForWriting(base);
+  expect(left(base, names)).toEqual([]);
+}
+
 describe('what an ended process left', () => {
   it('goes at the next opening for writing', () => {
     const { base, run } = begun();
@@ -71,12 +80,7 @@ describe('what an ended process left', () => {
     const { base, run } = begun();
     const names = [...litter(base, run.id), `pending/${run.id}`];
     changeOwner(base, run.id, owner);
-    age(base, names, DAY - 1000);
-    openForWriting(base);
-    expect(left(base, names)).toEqual(names);
-    age(base, names, DAY + 1000);
-    openForWriting(base);
-    expect(left(base, names)).toEqual([]);
+    expectKeptForADay(base, names);
   });
 
   it.each(['', 'null', '{}', '{"pid":1}', 'no json'])(
@@ -84,36 +88,21 @@ describe('what an ended process left', () => {
     (text) => {
       const { base, run } = begun();
       fs.writeFileSync(inStore(base, 'pending', run.id, 'owner.json'), text);
-      age(base, [`pending/${run.id}`], DAY - 1000);
-      openForWriting(base);
-      expect(left(base, [`pending/${run.id}`])).toHaveLength(1);
-      age(base, [`pending/${run.id}`], DAY + 1000);
-      openForWriting(base);
-      expect(left(base, [`pending/${run.id}`])).toEqual([]);
+      expectKeptForADay(base, [`pending/${run.id}`]);
     },
   );
 
   it('of a run that is not pending any more goes after a day', () => {
     const { base } = begun();
     const names = litter(base, GONE);
-    age(base, names, DAY - 1000);
-    openForWriting(base);
-    expect(left(base, names)).toEqual(names);
-    age(base, names, DAY + 1000);
-    openForWriting(base);
-    expect(left(base, names)).toEqual([]);
+    expectKeptForADay(base, names);
   });
 
   it('includes temporary files without a run, after a day', () => {
     const { base } = begun();
     const names = ['.agentdiff-tmp-0123456789abcdef', 'pending/.agentdiff-tmp-0123456789abcdef'];
     for (const name of names) fs.writeFileSync(inStore(base, name), 'part');
-    age(base, names, DAY - 1000);
-    openForWriting(base);
-    expect(left(base, names)).toEqual(names);
-    age(base, names, DAY + 1000);
-    openForWriting(base);
-    expect(left(base, names)).toEqual([]);
+    expectKeptForADay(base, names);
   });
 
   it('I5: never includes a run with an intent, nor its objects', () => {
