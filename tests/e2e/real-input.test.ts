@@ -4,87 +4,62 @@
  */
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
-import * as os from 'node:os';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Sandbox, sandbox } from '../support/cli.ts';
 import { fingerprint } from '../support/fingerprint.ts';
-import { removeAll } from '../support/temporary.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
-/** Milliseconds; on an idle machine with a disk all of this file takes well under two minutes. */
-const SLOW = { timeout: 300_000 };
 const REMOVE = 'rm -rf src docs .git';
 const CLEAN = 'git clean -fdxq';
 const COMMIT = `git -c user.name=test -c user.email=test@example.invalid -c gc.auto=0 commit -q -m start`;
 
-let base: string;
-beforeAll(() => {
-  base = fs.mkdtempSync(path.join(os.tmpdir(), 'agentdiff-real-input-'));
-});
-afterAll(() => removeAll(base));
+it('this checkout, with node_modules and .git: what was kept comes back, and what was not is named', () => {
+  const box = sandbox();
+  copyCheckout(box.ws);
+  const before = fingerprint(box.ws);
+  const isPackage = (line: string): boolean => / "node_modules\//.test(line);
+  const packageFiles = before.filter((line) => isPackage(line) && line.startsWith('file ')).length;
+  expect(packageFiles).toBeGreaterThan(1000);
 
-describe('this checkout, with node_modules and .git', SLOW, () => {
-  let model: string;
-  beforeAll(() => {
-    model = path.join(base, 'checkout');
-    // Other tests may write into caches below node_modules meanwhile; what vanishes under way is no loss.
-    spawnSync('cp', ['-a', PROJECT, model]);
-    if (!fs.existsSync(path.join(model, '.git'))) shell(model, `git init -q . && git add -A && ${COMMIT}`);
-    for (const part of ['src', 'docs', 'node_modules', '.git'])
-      expect(fs.readdirSync(path.join(model, part)).length).toBeGreaterThan(0);
-  });
+  const kept = destroyAndRecover(box, 'checkout, all content', CLEAN, '--capture', 'content');
+  expect(kept).toMatchObject({ status: 0, refusals: new Map() });
+  expect(kept.tree).toEqual(before);
 
-  it(`${REMOVE}, then ${CLEAN}: what was kept comes back, and what was not is named`, () => {
-    const { box, before } = populate(model);
-    const isPackage = (line: string): boolean => / "node_modules\//.test(line);
-    const packageFiles = before.filter((line) => isPackage(line) && line.startsWith('file ')).length;
-    expect(packageFiles).toBeGreaterThan(1000);
+  const removed = destroyAndRecover(box, 'checkout, default capture', REMOVE);
+  expect(removed).toMatchObject({ status: 0, refusals: new Map() });
+  expect(removed.tree).toEqual(before);
 
-    const removed = destroyAndRecover(box, 'checkout, default capture', REMOVE);
-    expect(removed).toMatchObject({ status: 0, refusals: new Map() });
-    expect(removed.tree).toEqual(before);
-
-    const cleaned = destroyAndRecover(box, 'checkout, default capture', CLEAN);
-    expect(cleaned).toMatchObject({ status: 3, refusals: new Map([['content-not-kept', packageFiles]]) });
-    // Directories and links among the packages come back too.
-    const isLost = (line: string): boolean => isPackage(line) && line.startsWith('file ');
-    expect(cleaned.tree).toEqual(before.filter((line) => !isLost(line)));
-    // Said before the command began, and again of the result.
-    expect(cleaned.told[0]).toMatch(/content is not kept for node_modules/);
-    expect(cleaned.told.slice(1).join('\n')).toContain(packageFiles.toLocaleString('en-US'));
-    expect(box.bash('git fsck --connectivity-only 2>&1 && git log -1 --format=%H').status).toBe(0);
-  });
-
-  it(`${CLEAN}, with content kept everywhere: all of it comes back`, () => {
-    // A compiled tool among the packages may be over the limit of what is kept of one file; that has a test of its own.
-    const { box, before } = populate(model, `find . -type f -size +64M -delete`);
-    const after = destroyAndRecover(box, 'checkout, all content', CLEAN, '--capture', 'content');
-    expect(after).toMatchObject({ status: 0, refusals: new Map() });
-    expect(after.tree).toEqual(before);
-    expect(box.bash('git status --short').status).toBe(0);
-  });
+  const cleaned = destroyAndRecover(box, 'checkout, default capture', CLEAN);
+  expect(cleaned).toMatchObject({ status: 3, refusals: new Map([['content-not-kept', packageFiles]]) });
+  // Directories and links among the packages come back too.
+  const isLost = (line: string): boolean => isPackage(line) && line.startsWith('file ');
+  expect(cleaned.tree).toEqual(before.filter((line) => !isLost(line)));
+  // Said before the command began, and again of the result.
+  expect(cleaned.told[0]).toMatch(/content is not kept for node_modules/);
+  expect(cleaned.told.slice(1).join('\n')).toContain(packageFiles.toLocaleString('en-US'));
+  expect(box.bash('git fsck --connectivity-only 2>&1 && git log -1 --format=%H').status).toBe(0);
 });
 
-describe('more than 20,000 files under ordinary names', SLOW, () => {
-  let model: string;
-  beforeAll(() => {
-    model = path.join(base, 'packages');
-    // Without the few large files among the packages: it is the number that counts here.
-    shell(
-      base,
-      `mkdir -p packages/src packages/docs && cp -a '${PROJECT}/node_modules' packages/src/one
-       find packages/src/one -type f -size +64k -delete
-       find packages/src/one -depth -type d -name node_modules -execdir mv '{}' packages-of-it ';'
-       for name in two three; do cp -a packages/src/one packages/src/$name; done
-       for name in four five; do cp -a packages/src/one packages/docs/$name; done
-       cd packages && mkdir kept && cp -a src/one/vitest kept/ && git init -q . && git add kept && ${COMMIT}`,
-    );
-  });
+function copyCheckout(to: string): void {
+  // Other tests may write into caches below node_modules meanwhile; what vanishes under way is no loss.
+  spawnSync('cp', ['-a', `${PROJECT}/.`, to]);
+  // A compiled tool among the packages may be over the limit of what is kept of one file; that has a test of its own.
+  shell(to, 'find . -type f -size +64M -delete');
+  const git = path.join(to, '.git');
+  // An unpacked archive has no history, and a worktree has it elsewhere.
+  if (!fs.lstatSync(git, { throwIfNoEntry: false })?.isDirectory())
+    shell(to, `rm -f .git && git init -q . && git add -A && ${COMMIT}`);
+  for (const part of ['src', 'docs', 'node_modules', '.git'])
+    expect(fs.readdirSync(path.join(to, part)).length).toBeGreaterThan(0);
+}
 
+describe('more than 20,000 files under ordinary names', () => {
   it(`${REMOVE}, then ${CLEAN}: every one of them comes back`, () => {
-    const { box, before } = populate(model);
+    const box = sandbox();
+    copyPackages(box.ws);
+    const before = fingerprint(box.ws);
     expect(before.filter((line) => line.startsWith('file ')).length).toBeGreaterThan(20_000);
     for (const command of [REMOVE, CLEAN]) {
       const after = destroyAndRecover(box, 'packages', command);
@@ -96,10 +71,20 @@ describe('more than 20,000 files under ordinary names', SLOW, () => {
   });
 });
 
-function populate(model: string, change = ':'): { box: Sandbox; before: string[] } {
-  const box = sandbox();
-  shell(box.ws, `cp -a '${model}/.' .; ${change}`);
-  return { box, before: fingerprint(box.ws) };
+/** All packages once below `src`, some of them as often as it takes below `docs`, and a repository that knows one of them. */
+function copyPackages(to: string): void {
+  // Without the few large files among the packages: it is the number that counts here. The ones copied again have many files a directory.
+  shell(
+    to,
+    `mkdir src docs && cp -a '${PROJECT}/node_modules' src/packages
+     find src/packages -type f -size +64k -delete
+     find src/packages -depth -type d -name node_modules -execdir mv '{}' packages-of-it ';'
+     mkdir kept && cp -a src/packages/vitest kept/ && git init -q . && git add kept && ${COMMIT}
+     while [ $(find src docs -type f | wc -l) -le 20000 ]; do
+       i=$((i + 1)); mkdir docs/$i
+       for name in zod typescript diff yaml; do cp -a src/packages/$name docs/$i/; done
+     done`,
+  );
 }
 
 interface Aftermath {
