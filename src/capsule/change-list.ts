@@ -17,8 +17,10 @@ export class ChangeTally {
   readonly #reasons = new Map<NotRecoverableReason, number>();
   readonly #decisions: Record<Decision, number> = { allow: 0, review: 0, deny: 0 };
   #recoverable = 0;
+  #linked = 0;
 
   add({ before, after, reason, decision }: ChangeRecord): void {
+    if (isLinked(before) || isLinked(after)) this.#linked++;
     this.#counts[before === undefined ? 'created' : after === undefined ? 'deleted' : 'modified']++;
     if (reason === undefined) this.#recoverable++;
     else this.#reasons.set(reason, (this.#reasons.get(reason) ?? 0) + 1);
@@ -31,9 +33,14 @@ export class ChangeTally {
       counts: { ...this.#counts },
       recoverable: this.#recoverable,
       notRecoverable: notRecoverable.sort((a, b) => (a.reason < b.reason ? -1 : 1)),
+      linked: this.#linked,
       decisions: { ...this.#decisions },
     };
   }
+}
+
+function isLinked(side: Observed | undefined): boolean {
+  return side?.state.kind === 'file' && (side.particulars?.nlink ?? 1) > 1;
 }
 
 /**

@@ -109,18 +109,23 @@ function isRootChange(change: ChangeRecord | undefined, { snapshots }: CapsuleDo
   return canonicalJson(said) === canonicalJson([before.root.state, after.root.state]);
 }
 
-function agree({ counts, recoverable, notRecoverable }: ChangeTotals, document: CapsuleDocument): boolean {
+function agree(
+  { counts, recoverable, notRecoverable, linked }: ChangeTotals,
+  document: CapsuleDocument,
+): boolean {
   const { reversibility } = document;
   const counted = {
     counts: document.counts,
     recoverable: reversibility.recoverable,
     notRecoverable: reversibility.notRecoverable,
+    // Capsules made before it was counted do not say it.
+    linked: reversibility.linked ?? linked,
   };
-  return canonicalJson({ counts, recoverable, notRecoverable }) === canonicalJson(counted);
+  return canonicalJson({ counts, recoverable, notRecoverable, linked }) === canonicalJson(counted);
 }
 
 function contradictionsWithin(document: CapsuleDocument): string[] {
-  const { coverage, reversibility, exit, times } = document;
+  const { coverage, reversibility, exit, snapshots, times } = document;
   const { before, after, beforeTotal, afterTotal } = coverage.unobserved;
   const expected = wordReversibility({
     ...reversibility,
@@ -142,6 +147,10 @@ function contradictionsWithin(document: CapsuleDocument): string[] {
     [isExit(document), 'exit does not say one way in which the child ended'],
     [exit.started === (times.childStartedAt !== undefined), 'a child has a start time when it was started'],
     [exit.started || times.childEndedAt === undefined, 'a child that was not started has no end'],
+    [
+      coverage.root !== 'removed' || snapshots.after.entries === 0,
+      'a root that was removed has no entries after',
+    ],
     [
       (document.kind === 'run') === (document.recovers === undefined),
       'only a recover or apply names another run',

@@ -34,6 +34,9 @@ export const MAX_LINE_BYTES = 1024 * 1024;
 /** Paths that each list of `coverage` names at most; the totals of what was unobserved are always true, and the tree objects hold them all. */
 export const MAX_NAMED_PATHS = 1000;
 
+/** Links out of the workspace that `coverage.outward` names one by one. */
+export const MAX_NAMED_LINKS = 20;
+
 /** `prev` of the first event. */
 export const NO_PREVIOUS_LINE = '0'.repeat(64);
 
@@ -159,8 +162,10 @@ export interface CoverageDocument {
   };
   lowered: LoweredDocument[];
   storeInsideWorkspace: boolean;
-  /** There when the root directory itself was gone at the end. */
-  rootRemoved?: true;
+  /** Links that lead out of the workspace, before or after: what lies behind them is not observed. There when there are any. */
+  outward?: { total: number; paths: JsonPath[] };
+  /** There when the root directory was not at its path at the end: removed, or moved, or out of sight. */
+  root?: 'removed' | 'not-at-its-path';
 }
 
 export interface UnobservedDocument extends JsonPath {
@@ -186,6 +191,8 @@ interface ReversibilityDocument {
   recoverable: number;
   /** Ordered by reason, each reason once, no zero counts. */
   notRecoverable: { reason: NotRecoverableReason; count: number }[];
+  /** Changed files that had, or have, several names; there when there are any. The first capsules do not say it. */
+  linked?: number;
 }
 
 /** One line of `changes.jsonl`. */
@@ -253,5 +260,7 @@ export interface ChangeTotals {
   readonly counts: ChangeCounts;
   readonly recoverable: number;
   readonly notRecoverable: { reason: NotRecoverableReason; count: number }[];
+  /** Changed files that had, or have, several names. */
+  readonly linked: number;
   readonly decisions: Readonly<Record<Decision, number>>;
 }

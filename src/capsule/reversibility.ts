@@ -8,6 +8,8 @@ import {
 export interface ReversibilityFacts extends CoverageFacts {
   readonly recoverable: number;
   readonly notRecoverable: readonly { reason: NotRecoverableReason; count: number }[];
+  /** Changed files that had, or have, several names. */
+  readonly linked?: number;
   /** The changes are held in a layer and have not reached the workspace. */
   readonly held: boolean;
 }
@@ -19,8 +21,10 @@ export interface CoverageFacts {
   /** Places that were looked at less closely than the normal level; lists stop at MAX_NAMED_PATHS. */
   readonly lowered: number;
   readonly storeInsideWorkspace: boolean;
-  /** The root directory itself was gone at the end. */
-  readonly rootRemoved?: boolean;
+  /** Links that lead out of the workspace. */
+  readonly outward?: number;
+  /** The root directory was not at its path at the end. */
+  readonly root?: CapsuleDocument['coverage']['root'];
 }
 
 /** What can be taken back and what cannot, in words. */
@@ -39,7 +43,11 @@ export function wordReversibility(facts: ReversibilityFacts): Reversibility {
   return {
     tier,
     summary: total === 0 ? NO_CHANGE : SUMMARY[tier](facts.recoverable, total),
-    limits: [...facts.notRecoverable.map(wordReason), ...wordLimits(facts)],
+    limits: [
+      ...facts.notRecoverable.map(wordReason),
+      ...(facts.linked ? [wordLinked(facts.linked)] : []),
+      ...wordLimits(facts),
+    ],
   };
 }
 
@@ -49,7 +57,8 @@ export function wordLimits(facts: CoverageFacts): string[] {
     ...(facts.coverageComplete ? [] : [LIMITS.unobserved]),
     ...(facts.lowered > 0 ? [LIMITS.lowered(facts.lowered)] : []),
     ...(facts.storeInsideWorkspace ? [LIMITS.store] : []),
-    ...(facts.rootRemoved ? [LIMITS.rootRemoved] : []),
+    ...(facts.root === undefined ? [] : [LIMITS[facts.root]]),
+    ...(facts.outward ? [LIMITS.outward(facts.outward)] : []),
     LIMITS.outside,
     LIMITS.remote,
   ];
@@ -63,10 +72,12 @@ export function reversibilityOf(
   return wordReversibility({
     recoverable: reversibility.recoverable,
     notRecoverable: reversibility.notRecoverable,
+    ...(reversibility.linked !== undefined && { linked: reversibility.linked }),
     coverageComplete: coverage.complete,
     lowered: coverage.lowered.length,
     storeInsideWorkspace: coverage.storeInsideWorkspace,
-    rootRemoved: coverage.rootRemoved ?? false,
+    ...(coverage.root !== undefined && { root: coverage.root }),
+    ...(coverage.outward !== undefined && { outward: coverage.outward.total }),
     held: reversibility.tier === 'contained',
   });
 }
@@ -113,14 +124,22 @@ function wordReason({ reason, count }: { reason: NotRecoverableReason; count: nu
   return `${count === 1 ? '1 change' : `${count} changes`} cannot be taken back: ${REASONS[reason]}.`;
 }
 
+function wordLinked(count: number): string {
+  const files = count === 1 ? '1 changed file has, or had,' : `${count} changed files have, or had,`;
+  return `${files} several names (hard links): one is replaced only if the run changed all of its names, and comes back as a file of its own.`;
+}
+
 const LIMITS = {
   unobserved:
     'Part of the workspace could not be observed; what changed there is neither recorded nor taken back.',
   lowered: (places: number): string =>
     `In ${countPlaces(places)} content was not kept, by rule or limit; what was changed or deleted there cannot be put back from here.`,
   store: 'The store lies inside the workspace, within reach of the command.',
-  rootRemoved:
-    'The workspace root itself was removed: make the directory again at its path, and recover in it.',
+  outward: (links: number): string =>
+    `${links === 1 ? '1 link leads' : `${links} links lead`} out of the workspace: what lies behind is not recorded.`,
+  removed: 'The workspace root itself was removed: make the directory again at its path, and recover in it.',
+  'not-at-its-path':
+    'The workspace root is not at its path any more (moved, or out of sight): nothing can be taken back until it is there again.',
   outside:
     'Nothing outside the workspace is covered: other files (those behind links too), processes and settings of this machine.',
   remote:

@@ -5,6 +5,7 @@ import {
   type CapsuleDocument,
   type ChangeDocument,
   type EventDocument,
+  MAX_NAMED_LINKS,
   MAX_NAMED_PATHS,
   type MemberName,
 } from './format.ts';
@@ -141,7 +142,13 @@ const coverage = z.strictObject({
   }),
   lowered: z.array(z.strictObject({ ...pathMembers, level, rule: z.string(), files: count, bytes: count })),
   storeInsideWorkspace: z.boolean(),
-  rootRemoved: z.literal(true).exactOptional(),
+  outward: z
+    .strictObject({
+      total: z.int().positive(),
+      paths: z.array(z.strictObject(pathMembers)).max(MAX_NAMED_LINKS),
+    })
+    .exactOptional(),
+  root: z.enum(['removed', 'not-at-its-path']).exactOptional(),
 });
 
 const workspace = z.strictObject({
@@ -207,6 +214,7 @@ export const capsuleSchema = z.strictObject({
     tier: z.enum(['contained', 'snapshot', 'partial', 'none']),
     recoverable: count,
     notRecoverable: z.array(z.strictObject({ reason: notRecoverableReason, count: z.int().positive() })),
+    linked: z.int().positive().exactOptional(),
   }),
   overlapping: z.array(runId),
   previous: z.strictObject({ runId, digest }).exactOptional(),

@@ -28,7 +28,7 @@ import {
 import { encodeManifest } from './manifest.ts';
 
 export { toAbsolutePathDocument, toSnapshotDocument, toTimeDocument } from './documents.ts';
-export { FORMAT, MAX_NAMED_PATHS } from './format.ts';
+export { FORMAT, MAX_NAMED_LINKS, MAX_NAMED_PATHS } from './format.ts';
 export { reversibilityOf, wordLimits, wordReversibility } from './reversibility.ts';
 
 /** Sealed files are read-only, so that nothing alters them by accident; the reader does not judge permission bits. */

@@ -7,20 +7,27 @@ import { randomHex } from './digest.ts';
 export type RunId = string & { readonly __runId: unique symbol };
 
 const RUN_ID = /^\d{8}T\d{6}Z-[0-9a-f]{8}$/;
+const LAST_TIME = Date.UTC(10_000, 0) - 1;
+const SECOND_LENGTH = '20261130T184726Z'.length;
 const TIME_LENGTH = '20261130T184726Z-4f9'.length;
 
 export function isRunId(text: string): text is RunId {
-  return RUN_ID.test(text);
+  if (!RUN_ID.test(text)) return false;
+  const time = timeOf(text);
+  // Impossible dates either have no time, or are taken for another one.
+  return Number.isFinite(time) && timePart(time).startsWith(text.slice(0, SECOND_LENGTH));
 }
 
 /**
  * A fresh id that sorts after `newest`: when the clock stands before it (it was set back), the id goes one millisecond past `newest`
- * instead, so that the order of runs never depends on the clock. The true times stand in the capsule.
+ * instead, so that the order of runs never depends on the clock. The true times stand in the capsule. After the year 9999 there is no id, and
+ * nothing sorts after one of its last millisecond.
  * @param now milliseconds since the epoch
  */
 export function newRunId(now: number, newest: RunId | undefined): RunId {
   const floor = newest === undefined ? 0 : timeOf(newest) + 1;
-  return `${timePart(Math.max(now, floor))}${randomHex(3).slice(0, 5)}` as RunId;
+  const time = Math.min(Math.max(now, floor), LAST_TIME);
+  return `${timePart(time)}${randomHex(3).slice(0, 5)}` as RunId;
 }
 
 function timePart(time: number): string {
@@ -29,7 +36,8 @@ function timePart(time: number): string {
   return `${second}Z-${(time % 1000).toString(16).padStart(3, '0')}`;
 }
 
-function timeOf(id: RunId): number {
+/** NaN for what is no date. */
+function timeOf(id: string): number {
   const t = id.slice(0, TIME_LENGTH);
   const iso = `${t.slice(0, 4)}-${t.slice(4, 6)}-${t.slice(6, 8)}T${t.slice(9, 11)}:${t.slice(11, 13)}:${t.slice(13, 15)}Z`;
   return Date.parse(iso) + Math.min(Number.parseInt(t.slice(17), 16), 999);

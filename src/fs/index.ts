@@ -15,6 +15,7 @@ export {
   freeSpace,
   hasTerminal,
   isAlive,
+  isAliveIn,
   isExecutable,
   mountPoints,
   ownArgumentBytes,

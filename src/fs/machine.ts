@@ -23,10 +23,31 @@ export function isAlive(identity: ProcessIdentity): boolean {
   return startTime !== undefined && startTime === identity.startTime;
 }
 
+/**
+ * Does a process of another pid namespace live, as far as /proc shows it here? A namespace sees the processes of those inside it, by other
+ * pids: it is known by its start time and its namespace. What is outside of ours is not seen.
+ */
+export function isAliveIn(namespace: string, { startTime, bootId: boot }: ProcessIdentity): boolean {
+  if (boot !== bootId() || namespace === '') return false;
+  return processIds().some((pid) => startTimeOf(pid) === startTime && namespaceOf(pid) === namespace);
+}
+
+function processIds(): number[] {
+  try {
+    return fs.readdirSync('/proc').map(Number).filter(Number.isInteger);
+  } catch {
+    return [];
+  }
+}
+
 /** Names the pid namespace of this process: a pid means something only inside it. Empty where there is no /proc to ask. */
 export function pidNamespace(): string {
+  return namespaceOf('self');
+}
+
+function namespaceOf(pid: number | 'self'): string {
   try {
-    return fs.readlinkSync('/proc/self/ns/pid');
+    return fs.readlinkSync(`/proc/${pid}/ns/pid`);
   } catch {
     return '';
   }

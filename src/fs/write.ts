@@ -3,7 +3,17 @@
  * All calls throw the system's error.
  */
 import * as fs from 'node:fs';
-import { type ByteString, errnoOf, fromBytes, type Name, randomHex, toBytes } from '../core/index.ts';
+import { posix } from 'node:path';
+import {
+  type ByteString,
+  errnoOf,
+  fromBytes,
+  isMarked,
+  isName,
+  type Name,
+  randomHex,
+  toBytes,
+} from '../core/index.ts';
 import { Dir, FileMoved, OpenFile, toPath } from './dir.ts';
 import { isSameInode, type Stat } from './stat.ts';
 
@@ -110,27 +120,39 @@ export function ensureDir(dir: Dir, name: Name, mode = 0o700): Dir {
   return dir.openDir(name);
 }
 
-/** Makes an absolute path of directories, for the store's own place only, and opens it. What was made is on the disk when this returns. */
+/**
+ * Makes an absolute path of directories, for the store's own place only, and opens it. What was made is on the disk when this returns.
+ * One name after the other, because Node's recursive mkdir never ends where a file system says ENOENT to a new name (`/proc`).
+ */
 export function ensurePath(path: ByteString, mode = 0o700): Dir {
-  const made = fs.mkdirSync(toPath(path), { recursive: true, mode });
-  if (made !== undefined) syncAncestors(path);
-  return Dir.open(path);
+  const { existing, missing } = splitExisting(toBytes(isMarked(path) ? path : posix.normalize(path)));
+  let dir = existing;
+  for (const name of missing) {
+    const parent = dir;
+    try {
+      dir = ensureDir(parent, name, mode);
+      syncDir(parent);
+    } finally {
+      parent.close();
+    }
+  }
+  return dir;
 }
 
-/** A directory exists for good when the one above it is on the disk. Those that may not be read hold nothing of ours that is new. */
-function syncAncestors(path: ByteString): void {
-  let bytes = toBytes(path);
-  while (bytes.length > 1) {
-    bytes = bytes.subarray(0, Math.max(bytes.lastIndexOf(SLASH), 1));
+/** The deepest directory of an absolute path that is there, open, and the names below it that are not. */
+function splitExisting(path: Buffer): { existing: Dir; missing: Name[] } {
+  const missing: Name[] = [];
+  for (let bytes = path; ; ) {
     try {
-      const dir = Dir.open(fromBytes(bytes));
-      try {
-        syncDir(dir);
-      } finally {
-        dir.close();
-      }
+      return { existing: Dir.open(fromBytes(bytes)), missing };
     } catch (error) {
-      if (!['EACCES', 'EPERM', 'EROFS'].includes(errnoOf(error) ?? '')) throw error;
+      const slash = bytes.lastIndexOf(SLASH);
+      const name = fromBytes(bytes.subarray(slash + 1));
+      if (errnoOf(error) !== 'ENOENT' || slash < 0) throw error;
+      // Behind a trailing slash there is no name; `..` behind a missing one leads nowhere.
+      if (isName(name)) missing.unshift(name);
+      else if (name !== '') throw error;
+      bytes = bytes.subarray(0, Math.max(slash, bytes.length > 1 ? 1 : 0));
     }
   }
 }
@@ -191,8 +213,9 @@ export function removeTree(dir: Dir, name: Name): void {
 }
 
 /**
- * Sets owner and permission bits of the very entry that `seen` describes, never of a link's target: the entry is opened as itself and compared first.
- * @throws FileMoved when another entry has the name by now
+ * Sets owner and permission bits of the very entry that `seen` describes, never of a link's target: the entry is opened as itself and compared
+ * first. A symlink has an owner only.
+ * @throws FileMoved when another entry has the name by now, or the file got a further name
  */
 export function changeOwnerAndMode(
   dir: Dir,
@@ -202,10 +225,16 @@ export function changeOwnerAndMode(
 ): void {
   const entry = dir.openEntry(name);
   try {
-    if (!isSameInode(entry.stat(), seen)) throw new FileMoved();
+    const now = entry.stat();
+    if (!isSameInode(now, seen) || (seen.kind === 'file' && now.nlink !== seen.nlink)) throw new FileMoved();
+    const isOwned = seen.uid === wanted.uid && seen.gid === wanted.gid;
+    if (seen.kind === 'symlink') {
+      if (!isOwned) changeLinkOwner(dir, name, wanted.uid, wanted.gid);
+      return;
+    }
     // A handle opened with O_PATH takes no fchmod; its /proc name leads to the very inode.
     const path = dir.anchoring === 'handle' ? `/proc/self/fd/${entry.fd}` : undefined;
-    if (seen.uid !== wanted.uid || seen.gid !== wanted.gid) {
+    if (!isOwned) {
       if (path === undefined) fs.fchownSync(entry.fd, wanted.uid, wanted.gid);
       else fs.chownSync(path, wanted.uid, wanted.gid);
     }

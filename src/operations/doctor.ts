@@ -7,7 +7,7 @@ import {
   type Name,
   type RunId,
 } from '../core/index.ts';
-import { type Dir, freeSpace, hasTerminal } from '../fs/index.ts';
+import { type Dir, freeSpace, hasTerminal, realPath } from '../fs/index.ts';
 import { ensurePath } from '../fs/write.ts';
 import { builtInPolicy, decideLaunch, isLaunchPermit } from '../policy/index.ts';
 import { Store } from '../store/index.ts';
@@ -22,6 +22,7 @@ import { pendingRuns } from './workspace/intent.ts';
 import { openForReading } from './workspace/open.ts';
 import { refusePolicyFile } from './workspace/policy-file.ts';
 import { checkRoot, findRoot } from './workspace/root.ts';
+import { TOOL_DIRECTORY, toolEnvironment } from './workspace/tools.ts';
 
 export interface Check {
   readonly id: string;
@@ -289,9 +290,12 @@ async function overlayCheck(context: Context, place: Place, scratch: Dir, name: 
 }
 
 async function tryProgram(context: Context, argv: readonly [string, ...string[]]): Promise<ProbeResult> {
-  const { permit } = decideLaunch(builtInPolicy(), { argv, cwd: context.cwd, workspaceId: '' });
+  const { permit } = decideLaunch(builtInPolicy(), { argv, cwd: TOOL_DIRECTORY, workspaceId: '' });
   invariant(permit !== undefined, 'the built-in policy allows every command');
-  return await probe(permit, { isPermit: isLaunchPermit, env: context.environment });
+  return await probe(permit, {
+    isPermit: isLaunchPermit,
+    env: toolEnvironment(context, realPath(context.cwd)),
+  });
 }
 
 function unsealedCheck(context: Context, place: Place): Check {

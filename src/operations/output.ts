@@ -23,32 +23,33 @@ export interface OutputFile {
  * @throws OUTPUT_UNWRITABLE
  */
 export function prepareOutputFile(path: ByteString): OutputFile {
-  attempt(path, (dir, name) => {
+  const { dir, name } = openDirectoryOf(path);
+  attempt(path, () => {
     checkReplaceable(path, dir, name);
     const temporary = temporaryName();
     createFile(dir, temporary, 0o600).close();
     removeFile(dir, temporary);
   });
+  // The handle stays: whatever the command puts in the place of a directory of this path, the result goes where it was asked for.
   const write = (text: string): void =>
-    attempt(path, (dir, name) => {
+    attempt(path, () => {
       checkReplaceable(path, dir, name);
       writeFileDurably(dir, name, text);
     });
   return { write };
 }
 
-function attempt(path: ByteString, action: (dir: Dir, name: Name) => void): void {
+function openDirectoryOf(path: ByteString): { dir: Dir; name: Name } {
   const bytes = toBytes(path);
   const slash = bytes.lastIndexOf(0x2f);
   const name = fromBytes(bytes.subarray(slash + 1));
   if (!isName(name)) throw unwritable(path, 'it does not end in a file name');
+  return attempt(path, () => ({ dir: Dir.open(fromBytes(bytes.subarray(0, Math.max(slash, 1)))), name }));
+}
+
+function attempt<T>(path: ByteString, action: () => T): T {
   try {
-    const dir = Dir.open(fromBytes(bytes.subarray(0, Math.max(slash, 1))));
-    try {
-      action(dir, name);
-    } finally {
-      dir.close();
-    }
+    return action();
   } catch (cause) {
     if (cause instanceof AgentdiffError) throw cause;
     throw unwritable(path, errnoOf(cause) ?? 'unknown', cause);

@@ -14,6 +14,7 @@ import { workspaceId, type WorkspaceStore } from '../store/index.ts';
 import { holdSignals, SYNC_ARGV, syncFileSystem } from '../supervisor/index.ts';
 import { refuseUnseen } from './diff.ts';
 import { applyPlan, plannedResult, type StepResult } from './recover/apply.ts';
+import { confirmResults } from './recover/confirm.ts';
 import { makePlan, type RecoverPlan } from './recover/plan.ts';
 import {
   newestCommandRun,
@@ -29,6 +30,7 @@ import { openForReading } from './workspace/open.ts';
 import { checkRoot, mountsBelow, type Root } from './workspace/root.ts';
 import { toSealError } from './workspace/seal-error.ts';
 import { type Sealed, Session } from './workspace/session.ts';
+import { TOOL_DIRECTORY, toolEnvironment } from './workspace/tools.ts';
 
 export type { StepResult } from './recover/apply.ts';
 export type { PlannedStep, RecoverPlan, StepVerdict } from './recover/plan.ts';
@@ -101,7 +103,10 @@ export function applyRecover(
     });
     try {
       session.snapshotBefore();
-      const plan = planAgain(session, shown, () => planFor(root, store, shown.runId, paths, shown.capsule));
+      const plan = planAgain(session, shown, () => {
+        refuseActiveRun(store, session.runId);
+        return planFor(root, store, shown.runId, paths, shown.capsule);
+      });
       // From here on names are changing: a Ctrl-C waits until each is old or new and the capsule says so.
       const release = holdSignals();
       try {
@@ -127,31 +132,50 @@ function perform(
   session.event({ type: 'plan-made', digest: plan.digest, transitions: plan.steps.length });
   session.event({ type: 'consent-given', by: consent });
   const staging = new Staging(root.dir, session.workspace.store.objects, () => syncAll(context, root));
-  const { results, makeDurable } = applyPlan(root.dir, plan, staging);
+  const { results: done, makeDurable } = applyPlan(root.dir, plan, staging);
+  try {
+    makeDurable();
+    session.snapshotAfter();
+    const results = confirmResults(plan, done, session.differences());
+    return sealed(context, session, plan, results, consent);
+  } catch (error) {
+    return { ...reportOf(session, plan, done), sealError: toSealError(error), exitStatus: EXIT.partly };
+  }
+}
+
+function sealed(
+  context: Context,
+  session: Session,
+  plan: RecoverPlan,
+  results: readonly StepResult[],
+  consent: Consent,
+): RecoverReport {
   for (const result of results) {
     context.log.debug(result, 'recover step');
     session.event(toStepEvent(result));
   }
-  const counts = countResults(results);
-  const report = { runId: session.runId, recovers: plan.runId, results, counts };
-  const exitStatus = counts.refused > 0 ? EXIT.partly : EXIT.done;
-  try {
-    makeDurable();
-    session.snapshotAfter();
-    const sealed = session.seal(
-      {
-        exit: { started: false },
-        launch: { decision: 'allow', rule: `consent: ${consent}` },
-        child: {},
-        // What was done was done; what was refused is for a person to look at.
-        outcome: () => (counts.refused > 0 ? 'review' : 'passed'),
-      },
-      () => {},
-    );
-    return { ...report, sealed, exitStatus };
-  } catch (error) {
-    return { ...report, sealError: toSealError(error), exitStatus: EXIT.partly };
-  }
+  const report = reportOf(session, plan, results);
+  const { refused } = report.counts;
+  const ending = {
+    exit: { started: false },
+    launch: { decision: 'allow', rule: `consent: ${consent}` },
+    child: {},
+    // What was done was done; what was refused is for a person to look at.
+    outcome: () => (refused > 0 ? 'review' : 'passed'),
+  } as const;
+  return {
+    ...report,
+    sealed: session.seal(ending, () => {}),
+    exitStatus: refused > 0 ? EXIT.partly : EXIT.done,
+  };
+}
+
+function reportOf(
+  { runId }: Session,
+  plan: RecoverPlan,
+  results: readonly StepResult[],
+): Pick<RecoverReport, 'recovers' | 'results' | 'counts'> & { runId: RunId } {
+  return { runId, recovers: plan.runId, results, counts: countResults(results) };
 }
 
 /** @param known the digest of a capsule that was found whole already: only its files are compared again then */
@@ -168,8 +192,8 @@ function planFor(
   try {
     const reader = CapsuleReader.open(dir);
     refuseDamaged(reader, store, runId, known);
-    refuseOtherRoot(reader.document(), root);
     const changes = [...reader.changes()];
+    refuseOtherRoot(reader.document(), changes, root);
     refuseUnseen(pathsWithoutChange(paths, changes));
     return makePlan({
       runId,
@@ -188,11 +212,12 @@ function planFor(
 function syncAll(context: Context, root: Root): boolean {
   const { permit } = decideLaunch(builtInPolicy(), {
     argv: SYNC_ARGV,
-    cwd: context.cwd,
+    cwd: TOOL_DIRECTORY,
     workspaceId: workspaceId(root.path),
   });
   if (permit === undefined) return false;
-  return syncFileSystem(permit, root.dir.fd, { isPermit: isLaunchPermit, env: context.environment });
+  const env = toolEnvironment(context, root.path);
+  return syncFileSystem(permit, root.dir.fd, { isPermit: isLaunchPermit, env });
 }
 
 function toStepEvent({ path, result, code }: StepResult): Parameters<Session['event']>[0] {

@@ -28,7 +28,7 @@ import { type ChildResult, launch, type Supervision } from '../supervisor/index.
 import type { Context, Place } from './workspace/context.ts';
 import { refusePolicyFile } from './workspace/policy-file.ts';
 import { launchProblem } from './workspace/program.ts';
-import { checkRoot, findRoot, type Root } from './workspace/root.ts';
+import { checkRoot, findRoot, type Root, type StorePosition } from './workspace/root.ts';
 import { toSealError } from './workspace/seal-error.ts';
 import { RUN_ID_VARIABLE, type Sealed, Session } from './workspace/session.ts';
 import { type ChangeSummary, Summarizer } from './workspace/summary.ts';
@@ -72,10 +72,24 @@ export async function run(
   request: RunRequest,
   onNotice: (notice: RunNotice) => void,
 ): Promise<RunReport> {
+  const root = findRoot(context, request.place);
+  try {
+    const position = checkRoot(root, context, request.place);
+    refusePolicyFile(root);
+    return await observeRun(context, request, root, position, onNotice);
+  } finally {
+    root.dir.close();
+  }
+}
+
+async function observeRun(
+  context: Context,
+  request: RunRequest,
+  root: Root,
+  position: StorePosition,
+  onNotice: (notice: RunNotice) => void,
+): Promise<RunReport> {
   const { place, argv, task } = request;
-  const root = findRoot(context, place);
-  const position = checkRoot(root, context, place);
-  refusePolicyFile(root);
   const policy = builtInPolicy(request.capture);
   const session = Session.open(context, place, root, position, {
     kind: 'run',
@@ -88,9 +102,12 @@ export async function run(
     if (position === 'inside') onNotice({ kind: 'store-inside', store: place.store });
     if (before.lowered.length > 0) onNotice({ kind: 'not-kept', lowered: before.lowered });
     return await observeChild(context, request, root, policy, session);
+  } catch (error) {
+    // Whatever is thrown is thrown before a child was started; afterwards everything is in the report.
+    session.abandon();
+    throw error;
   } finally {
     session.close();
-    root.dir.close();
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Name, RelPath } from '../core/index.ts';
+import type { ByteString, Name, RelPath } from '../core/index.ts';
 import type { EntryKind, Stat } from '../fs/index.ts';
 import type { StatIndex } from '../store/index.ts';
 import type { IndexWriter, ObjectBatch } from '../store/write.ts';
@@ -35,6 +35,8 @@ export interface CaptureLimits {
 
 export interface ScanOptions {
   readonly levels: LevelRules;
+  /** The root's own path without links, to tell absolute targets that stay inside. */
+  readonly rootPath: ByteString;
   /** Directories that are left out: the store. */
   readonly exclude: readonly Pick<Stat, 'dev' | 'ino'>[];
   /** Mount points below the root. They are not entered. */

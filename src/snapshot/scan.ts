@@ -3,6 +3,7 @@ import {
   type Digest,
   digestOf,
   errnoOf,
+  fromBytes,
   invariant,
   joinPath,
   type Name,
@@ -23,6 +24,7 @@ import {
   unknownContent,
 } from './stat-state.ts';
 import type { Content, Snapshot, State, UnobservedReason } from './state.ts';
+import { leadsOut } from './outward.ts';
 import { type Mark, Tally } from './tally.ts';
 import { encodeTree, type TreeEntry } from './tree.ts';
 
@@ -211,6 +213,7 @@ class Scan {
       if (isMoved(error) || errno === 'ENOENT' || errno === 'EINVAL') throw new FileMoved();
       return this.#addRefused(frame, seen, reasonOf(errno));
     }
+    if (leadsOut(seen.path, fromBytes(target), this.#options.rootPath)) this.#tally.outward(seen.path);
     const digest = this.#put(target);
     this.#index(seen, digest, this.#options.objects !== undefined);
     this.#add(frame, seen.name, { ...stateOf(seen.stat, digestContent(digest)), size: target.length });

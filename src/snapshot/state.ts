@@ -100,4 +100,6 @@ export interface Snapshot {
   readonly bytes: number;
   readonly unobserved: readonly Unobserved[];
   readonly lowered: readonly Lowering[];
+  /** Symlinks whose target, as it is written, lies outside the root. What is behind a link is never observed. */
+  readonly outward: readonly RelPath[];
 }

@@ -8,6 +8,7 @@ export interface Mark {
   readonly bytes: number;
   readonly unobserved: number;
   readonly lowered: number;
+  readonly outward: number;
 }
 
 /** What one scan counts beside its trees. */
@@ -17,6 +18,7 @@ export class Tally {
   #bytes = 0;
   readonly #unobserved: Unobserved[] = [];
   readonly #lowered: Lowering[] = [];
+  readonly #outward: RelPath[] = [];
 
   entry(): void {
     this.#entries++;
@@ -29,6 +31,11 @@ export class Tally {
 
   unobserved(path: RelPath, reason: UnobservedReason): void {
     this.#unobserved.push({ path, reason });
+  }
+
+  /** A link that leads out of the workspace. */
+  outward(path: RelPath): void {
+    this.#outward.push(path);
   }
 
   /** One file, or a directory with all that was counted since `since`. */
@@ -52,6 +59,7 @@ export class Tally {
       bytes: this.#bytes,
       unobserved: this.#unobserved.length,
       lowered: this.#lowered.length,
+      outward: this.#outward.length,
     };
   }
 
@@ -62,10 +70,11 @@ export class Tally {
     this.#bytes = mark.bytes;
     this.#unobserved.length = mark.unobserved;
     this.#lowered.length = mark.lowered;
+    this.#outward.length = mark.outward;
   }
 
   /** Lists in byte order of their paths. */
-  result(): Pick<Snapshot, 'entries' | 'files' | 'bytes' | 'unobserved' | 'lowered'> {
+  result(): Pick<Snapshot, 'entries' | 'files' | 'bytes' | 'unobserved' | 'lowered' | 'outward'> {
     const byPath = (a: { path: RelPath }, b: { path: RelPath }): number => compareBytes(a.path, b.path);
     return {
       entries: this.#entries,
@@ -73,6 +82,7 @@ export class Tally {
       bytes: this.#bytes,
       unobserved: this.#unobserved.toSorted(byPath),
       lowered: this.#lowered.toSorted(byPath),
+      outward: this.#outward,
     };
   }
 }

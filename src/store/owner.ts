@@ -2,6 +2,7 @@ import { parseJson } from '../core/index.ts';
 import {
   type Dir,
   isAlive,
+  isAliveIn,
   pidNamespace,
   type ProcessIdentity,
   processIdentity,
@@ -19,12 +20,15 @@ const MAX_OWNER_BYTES = 4096;
 /** Whether the process that began a run still lives; see {@link ownerState}. */
 export type OwnerState = 'alive' | 'dead' | 'unknown';
 
-/** Whether the process that began a run still lives; `unknown` also when it ran in another pid namespace or boot, or on another machine. */
+/**
+ * Whether the process that began a run still lives. One of another pid namespace is looked for where /proc shows it; `unknown` when it is not
+ * seen there, or began in another boot or on another machine.
+ */
 export function ownerState(run: Dir): OwnerState {
   const owner = readOwner(run);
   const here = processIdentity(process.pid);
-  if (owner === undefined || owner.bootId !== here.bootId || owner.namespace !== pidNamespace())
-    return 'unknown';
+  if (owner === undefined || owner.bootId !== here.bootId) return 'unknown';
+  if (owner.namespace !== pidNamespace()) return isAliveIn(owner.namespace, owner) ? 'alive' : 'unknown';
   return isAlive(owner) ? 'alive' : 'dead';
 }
 

@@ -2,6 +2,7 @@ import {
   type ByteString,
   type Digest,
   digestOf,
+  isDigest,
   fromBytes,
   isMarked,
   type RelPath,
@@ -192,7 +193,7 @@ class StoredRecord implements IndexRecord {
 
   get digest(): Digest | undefined {
     const digest = this.#value(3);
-    return digest === NO_DIGEST ? undefined : (digest as Digest);
+    return isDigest(digest) ? digest : undefined;
   }
 
   get kept(): boolean {

@@ -20,8 +20,11 @@ export function syncFileSystem(
   options: Pick<LaunchOptions, 'isPermit' | 'env'>,
 ): boolean {
   invariant(options.isPermit(permit), 'a launch needs a permit of the policy');
-  const [file, ...rest] = permit.launch.argv;
+  const { argv, cwd } = permit.launch;
+  invariant(argv.join(' ') === SYNC_ARGV.join(' '), 'this permit is for a sync');
+  const [file, ...rest] = argv;
   const { status } = spawnSync(file, rest, {
+    cwd,
     env: options.env,
     stdio: ['ignore', 'ignore', 'ignore', fd],
     timeout: SYNC_TIME_MS,

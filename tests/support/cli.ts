@@ -35,6 +35,8 @@ export interface Sandbox {
   /** The base of the store, outside the workspace; made by the first run. */
   readonly store: string;
   readonly home: string;
+  /** What a command is started with. */
+  readonly environment: Readonly<Record<string, string>>;
   /** Runs agentdiff in the workspace. */
   readonly agentdiff: (args: readonly string[], options?: Options) => Ended;
   /** Runs a bash script in the workspace, in which `T` is agentdiff. */
@@ -74,6 +76,7 @@ export function sandbox(user: User = 'caller'): Sandbox {
     ws,
     store,
     home,
+    environment,
     agentdiff,
     bash: (script, options = {}) => start(['bash', '-c', script], options),
     json: (args, options) => JSON.parse(agentdiff([...args, '--json'], options).stdout),

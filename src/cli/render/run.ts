@@ -1,6 +1,6 @@
 import type { RunNotice, RunReport } from '../../operations/run.ts';
 import type { CapsuleDocument, Reversibility } from '../../capsule/index.ts';
-import { escapeText } from '../../core/index.ts';
+import { displayArgv, escapeText } from '../../core/index.ts';
 import { errorDocument } from './error.ts';
 import { jsonLine } from './json.ts';
 import type { Style } from './style.ts';
@@ -56,11 +56,11 @@ export function renderRun(report: RunReport, words: Reversibility | undefined, s
   }
   const { capsule } = sealed;
   const { created, deleted, modified } = capsule.counts;
-  const isUnchanged = created + deleted + modified === 0;
+  const isUnchanged = created + deleted + modified === 0 && capsule.coverage.root === undefined;
   const head = `${style.strong('agentdiff:')} ${headOf(capsule, isUnchanged)}`;
   const outcome = outcomeLine(capsule, style);
   if (isUnchanged) return lines([head, ...outcome]);
-  const recover = capsule.reversibility.recoverable > 0 ? [`agentdiff recover ${runId}`] : [];
+  const recover = capsule.reversibility.recoverable > 0 ? [recoverCommand(capsule)] : [];
   return lines([
     head,
     ...changeLine('deleted', deleted, summary.deleted, style.bad),
@@ -75,13 +75,23 @@ export function renderRun(report: RunReport, words: Reversibility | undefined, s
   ]);
 }
 
+/** Where the root was removed it has to be made again first, and the caller's own directory may be gone with it. */
+function recoverCommand({ runId, workspace, coverage }: CapsuleDocument): string {
+  if (coverage.root !== 'removed') return `agentdiff recover ${runId}`;
+  const root = workspace.root.pathBytes === undefined ? workspace.root.path : 'ROOT';
+  return `${displayArgv(['mkdir', root])} && ${displayArgv(['agentdiff', 'recover', '--root', root, runId])}`;
+}
+
 function headOf({ runId, workspace, coverage, times, exit }: CapsuleDocument, isUnchanged: boolean): string {
   const root = `root ${escapeText(workspace.root.path)} (${ROOT_RULES[workspace.chosenBy]})`;
   const { beforeTotal, afterTotal } = coverage.unobserved;
-  const unseen = coverage.complete
-    ? []
-    : [`${count(Math.max(beforeTotal, afterTotal), 'place')} not observed`];
-  const seen = isUnchanged ? ['no change seen'] : [];
+  const { outward, complete } = coverage;
+  const unseen = complete ? [] : [`${count(Math.max(beforeTotal, afterTotal), 'place')} not observed`];
+  const links =
+    outward === undefined
+      ? ''
+      : ` (${count(outward.total, 'link')} out of it: what lies behind is not recorded)`;
+  const seen = isUnchanged ? [`no change seen in the workspace${links}`] : [];
   const duration = showDuration(times.childDurationMs ?? times.durationMs);
   return [`run ${runId}`, showExit(exit), duration, ...seen, ...unseen, root].join('  ');
 }

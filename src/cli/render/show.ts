@@ -52,11 +52,19 @@ function facts(capsule: CapsuleDocument): [string, string][] {
       `${count(snapshots.before.entries, 'entry', 'entries')} before, ${showNumber(snapshots.after.entries)} after`,
     ],
     ...optional('overlaps', overlapping.join(', ')),
+    ...optional('links out', outwardLinks(coverage.outward)),
     ...optional(
       'store',
       coverage.storeInsideWorkspace ? 'inside the workspace, within reach of the command' : '',
     ),
   ];
+}
+
+/** Their targets are in the changes and in `diff`; what is behind them is nowhere. */
+function outwardLinks(outward: CapsuleDocument['coverage']['outward']): string {
+  if (outward === undefined) return '';
+  const names = outward.paths.map(({ path }) => escapeText(path)).join(', ');
+  return `${names}${outward.total > outward.paths.length ? ' …' : ''} (what lies behind is not recorded)`;
 }
 
 function optional(name: string, value: string | undefined): [string, string][] {

@@ -1,4 +1,9 @@
-import { type CapsuleDocument, CapsuleReader, fromAbsolutePathDocument } from '../../capsule/index.ts';
+import {
+  type CapsuleDocument,
+  CapsuleReader,
+  type ChangeRecord,
+  fromAbsolutePathDocument,
+} from '../../capsule/index.ts';
 import {
   AgentdiffError,
   type Digest,
@@ -15,7 +20,7 @@ import type { Root } from '../workspace/root.ts';
 
 /**
  * What `recover` without a run means. A recover is no run of a command here: taking back the newest command twice must find the same command.
- * A run inside another run of this workspace is a part of that one, which has its changes too. An interrupted command counts, because to
+ * A run that began while the one it names as its parent lasted, in this workspace, is a part of that one, which has its changes too. An interrupted command counts, because to
  * take back the one before it instead would surprise; unless the newest sealed run lasted longer.
  * @throws RUN_UNKNOWN, RUN_UNSEALED
  */
@@ -34,13 +39,11 @@ export function newestCommandRun(store: WorkspaceStore): RunId {
 }
 
 function newestSealedCommand(store: WorkspaceStore): CapsuleDocument | undefined {
-  const known = new Set<string>([...store.sealed(), ...store.pending()]);
   for (const runId of store.sealed().reverse()) {
     const dir = store.openCapsule(runId);
     try {
       const document = dir && CapsuleReader.open(dir).document();
-      const isNested = document?.parentRun !== undefined && known.has(document.parentRun);
-      if (document?.kind === 'run' && !isNested) return document;
+      if (document?.kind === 'run' && !isPartOfParent(store, document)) return document;
     } finally {
       dir?.close();
     }
@@ -48,9 +51,21 @@ function newestSealedCommand(store: WorkspaceStore): CapsuleDocument | undefined
   return undefined;
 }
 
-/** @throws RUN_ACTIVE */
-export function refuseActiveRun(store: WorkspaceStore): void {
-  const active = pendingRuns(store).find((run) => run.active);
+/** A process that outlives a run hands its run id on: what it starts later names a parent that had ended, and is no part of it. */
+function isPartOfParent(store: WorkspaceStore, { parentRun, times }: CapsuleDocument): boolean {
+  if (parentRun === undefined) return false;
+  if (store.pending().includes(parentRun)) return true;
+  const dir = store.openCapsule(parentRun);
+  try {
+    return dir !== undefined && times.startedAt <= CapsuleReader.open(dir).document().times.endedAt;
+  } finally {
+    dir?.close();
+  }
+}
+
+/** @param own the run that asks @throws RUN_ACTIVE */
+export function refuseActiveRun(store: WorkspaceStore, own?: RunId): void {
+  const active = pendingRuns(store).find((run) => run.active && run.runId !== own);
   if (active === undefined) return;
   throw new AgentdiffError('RUN_ACTIVE', `run ${active.runId} is active in this workspace`, {
     hint: 'wait until it has ended, then recover',
@@ -96,10 +111,15 @@ export function refuseDamaged(
  * itself, whoever wants it back has to make it again: the run left no entry, so a recover into the new one only makes what is missing.
  * @throws ROOT_REPLACED
  */
-export function refuseOtherRoot({ workspace, coverage, runId }: CapsuleDocument, root: Root): void {
+export function refuseOtherRoot(
+  { workspace, coverage, runId }: CapsuleDocument,
+  changes: readonly ChangeRecord[],
+  root: Root,
+): void {
   const isAtItsPath = fromAbsolutePathDocument(workspace.root) === root.path;
   const isSame = workspace.dev === root.stat.dev.toString() && workspace.ino === root.stat.ino.toString();
-  if (isAtItsPath && (isSame || coverage.rootRemoved === true)) return;
+  const leftNothing = coverage.root === 'removed' && changes.every(({ after }) => after === undefined);
+  if (isAtItsPath && (isSame || leftNothing)) return;
   throw new AgentdiffError(
     'ROOT_REPLACED',
     `the workspace root is not the directory that run ${runId} observed`,

@@ -3,7 +3,9 @@ import { type Dir, isSameInode } from '../../fs/index.ts';
 import {
   changeLinkOwner,
   createFile,
+  link,
   makeSymlink,
+  removeFile,
   removeQuietly,
   setModified,
   temporaryName,
@@ -41,6 +43,8 @@ export class Staging {
   readonly #syncFileSystem: () => boolean;
   /** By the state that they were made from: a swap finds its own by the very object that its step holds. */
   readonly #prepared = new Map<Wanted, Prepared>();
+  /** Device numbers of file systems on which a link was made. */
+  readonly #hasLinks = new Set<bigint>();
 
   /** @param syncFileSystem makes everything written to the root's file system durable; false when it could not */
   constructor(root: Dir, objects: ObjectReader, syncFileSystem: () => boolean) {
@@ -76,6 +80,19 @@ export class Staging {
       return prepared.name;
     }
     return stage(dir, wanted, this.#objects, 'durable');
+  }
+
+  /**
+   * Makes sure that a staged entry can be put in place by a link, before anything is moved or removed for it. Asked once a file system.
+   * @throws the system's error where no links can be made
+   */
+  ensureLinks(dir: Dir, staged: Name): void {
+    const { dev } = dir.stat();
+    if (this.#hasLinks.has(dev)) return;
+    const trial = temporaryName();
+    link(dir, staged, dir, trial);
+    removeFile(dir, trial);
+    this.#hasLinks.add(dev);
   }
 
   /** The store has what this state's content was. */

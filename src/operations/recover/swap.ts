@@ -2,11 +2,11 @@ import { errnoOf, escapeText, type Name } from '../../core/index.ts';
 import type { Dir, Stat } from '../../fs/index.ts';
 import {
   changeOwnerAndMode,
-  createFile,
   link,
   makeDir,
   removeDir,
   removeFile,
+  removeQuietly,
   rename,
   setModified,
   temporaryName,
@@ -41,20 +41,43 @@ export function swap(dir: Dir, name: Name, { expected, wanted, known }: Swap, st
   if (wanted.state.kind === 'directory') return swapForDirectory(dir, name, expected, wanted.state, known);
   const staged = staging.take(dir, wanted);
   try {
-    if (expected?.kind === 'directory') removeDir(dir, checkedDirectory(dir, name, expected));
-    const aside =
-      expected === undefined || expected.kind === 'directory'
-        ? undefined
-        : moveAside(dir, name, expected, known);
-    place(
-      dir,
-      staged,
-      name,
-      aside && { name: aside, isKept: expected !== undefined && staging.isKept(expected) },
-    );
-    if (aside !== undefined) removeFile(dir, aside);
+    if (expected === undefined) return link(dir, staged, dir, name);
+    staging.ensureLinks(dir, staged);
+    if (expected.kind === 'directory') replaceDirectory(dir, name, expected, staged);
+    else replaceEntry(dir, name, expected, known, { staged, isKept: staging.isKept(expected) });
   } finally {
-    removeFile(dir, staged);
+    removeQuietly(dir, staged);
+  }
+}
+
+/** @param next what is staged; `isKept`: the store has the content of what it replaces */
+function replaceEntry(
+  dir: Dir,
+  name: Name,
+  expected: State,
+  known: Swap['known'],
+  next: { readonly staged: Name; readonly isKept: boolean },
+): void {
+  const aside = moveAside(dir, name, expected, known);
+  try {
+    link(dir, next.staged, dir, name);
+  } catch (error) {
+    // EEXIST: somebody made the name again, and theirs stays. What the run left there is dropped only where the store has it.
+    if (errnoOf(error) === 'EEXIST' && next.isKept) removeQuietly(dir, aside);
+    else putBack(dir, aside, name);
+    throw error;
+  }
+  removeQuietly(dir, aside);
+}
+
+/** A directory cannot be moved aside, so it is made again when what should replace it cannot be put in its place. */
+function replaceDirectory(dir: Dir, name: Name, expected: State, staged: Name): void {
+  removeDir(dir, checkedDirectory(dir, name, expected));
+  try {
+    link(dir, staged, dir, name);
+  } catch (error) {
+    if (errnoOf(error) !== 'EEXIST') makeDirectory(dir, name, expected);
+    throw error;
   }
 }
 
@@ -109,26 +132,10 @@ function moveAside(dir: Dir, name: Name, expected: State, known: 'in-place' | 'r
   throw new Refusal('changed-during', CHANGED);
 }
 
-/** What was moved aside, proven to be what the run left; `isKept`: the store has its content. */
-interface Aside {
-  readonly name: Name;
-  readonly isKept: boolean;
-}
-
-/** Puts the staged entry under `name`, which must be free. */
-function place(dir: Dir, staged: Name, name: Name, aside: Aside | undefined): void {
-  try {
-    link(dir, staged, dir, name);
-  } catch (error) {
-    if (aside === undefined) throw error;
-    // EEXIST: somebody made the name again, and theirs stays. What the run left there is dropped only where the store has it.
-    if (errnoOf(error) === 'EEXIST' && aside.isKept) removeFile(dir, aside.name);
-    else putBack(dir, aside.name, name);
-    throw error;
-  }
-}
-
-/** Gives an entry that was moved aside its name back, unless somebody has taken the name: then both stay, and the refusal says where. */
+/**
+ * Gives an entry that was moved aside its name back by a call that fails if the name exists. When that cannot be done the entry stays aside, and
+ * the refusal says where: nothing is ever put over a name that somebody else could have taken.
+ */
 function putBack(dir: Dir, aside: Name, name: Name): void {
   try {
     if (dir.lstat(aside).kind === 'directory') {
@@ -136,25 +143,18 @@ function putBack(dir: Dir, aside: Name, name: Name): void {
       makeDir(dir, name, 0o700);
       rename(dir, aside, dir, name);
     } else {
-      putBackFile(dir, aside, name);
+      link(dir, aside, dir, name);
+      removeFile(dir, aside);
     }
   } catch (error) {
+    const why =
+      errnoOf(error) === 'EEXIST'
+        ? 'somebody made the name again'
+        : `the system refused (${errnoOf(error) ?? 'unknown'})`;
     throw new Refusal(
       'changed-during',
-      `somebody made the name again while the old entry was moved aside; the old entry is kept beside it as ${escapeText(aside)} (${errnoOf(error) ?? 'unknown'})`,
+      `the old entry was moved aside and could not get its name back: ${why}; it is kept beside it as ${escapeText(aside)}`,
     );
-  }
-}
-
-function putBackFile(dir: Dir, aside: Name, name: Name): void {
-  try {
-    link(dir, aside, dir, name);
-    removeFile(dir, aside);
-  } catch (error) {
-    if (errnoOf(error) === 'EEXIST') throw error;
-    // No hard links on this file system, or not for a file of somebody else's: a file of our own takes the name, if it is free, and makes way.
-    createFile(dir, name, 0o600).close();
-    rename(dir, aside, dir, name);
   }
 }
 

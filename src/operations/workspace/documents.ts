@@ -2,17 +2,117 @@ import type {
   CapsuleDocument,
   ChangeTotals,
   CoverageDocument,
+  ExitDocument,
+  Outcome,
+  RunKind,
+  TimesDocument,
   UnobservedDocument,
 } from '../../capsule/index.ts';
-import { MAX_NAMED_PATHS, wordReversibility } from '../../capsule/write.ts';
-import { toJsonPath } from '../../core/index.ts';
+import {
+  FORMAT,
+  MAX_NAMED_LINKS,
+  MAX_NAMED_PATHS,
+  toAbsolutePathDocument,
+  toSnapshotDocument,
+  toTimeDocument,
+  wordReversibility,
+} from '../../capsule/write.ts';
+import { type ByteString, type RunId, toJsonPath } from '../../core/index.ts';
+import { type Policy, policyDigest } from '../../policy/index.ts';
 import type { Snapshot, Unobserved } from '../../snapshot/index.ts';
+import { workspaceId } from '../../store/index.ts';
+import type { Root } from './root.ts';
+
+export interface SessionRequest {
+  readonly kind: Extract<RunKind, 'run' | 'recover'>;
+  readonly argv: readonly string[];
+  readonly policy: Policy;
+  readonly task?: string;
+  /** The run that a recover takes back. */
+  readonly recovers?: RunId;
+}
+
+/** What the session itself cannot know. */
+export interface Ending {
+  readonly exit: ExitDocument;
+  readonly launch: CapsuleDocument['launch'];
+  readonly child: Pick<TimesDocument, 'childStartedAt' | 'childEndedAt' | 'childDurationMs'>;
+  readonly outcome: (totals: ChangeTotals) => Outcome;
+}
+
+/** All that a capsule's document is made of. Times are milliseconds since the epoch. */
+export interface DocumentParts {
+  readonly runId: RunId;
+  readonly toolVersion: string;
+  readonly cwd: ByteString;
+  readonly root: Root;
+  readonly request: SessionRequest;
+  readonly snapshots: { readonly before: Snapshot; readonly after: Snapshot };
+  readonly coverage: { readonly holdsStore: boolean; readonly state: CoverageDocument['root'] };
+  readonly times: { readonly startedAt: number; readonly endedAt: number; readonly durationNs: bigint };
+  readonly ending: Ending;
+  readonly totals: ChangeTotals;
+  readonly parentRun: RunId | undefined;
+  readonly overlapping: readonly RunId[];
+  readonly previous: CapsuleDocument['previous'];
+}
+
+export function toCapsuleDocument(parts: DocumentParts): CapsuleDocument {
+  const { request, snapshots, ending, totals, parentRun, previous } = parts;
+  const { kind, argv, task, recovers, policy } = request;
+  const { before, after } = snapshots;
+  const coverage = toCoverageDocument(before, after, parts.coverage);
+  return {
+    format: FORMAT,
+    runId: parts.runId,
+    kind,
+    tool: { name: 'agentdiff', version: parts.toolVersion },
+    ...(parentRun && { parentRun }),
+    ...(recovers && { recovers }),
+    ...(task && { task }),
+    argv: [...argv],
+    cwd: toAbsolutePathDocument(parts.cwd),
+    workspace: toWorkspaceDocument(parts.root),
+    times: toTimesDocument(parts),
+    exit: ending.exit,
+    outcome: ending.outcome(totals),
+    snapshots: { before: toSnapshotDocument(before), after: toSnapshotDocument(after) },
+    policyDigest: policyDigest(policy),
+    launch: ending.launch,
+    runtime: { name: 'local', anchoring: parts.root.dir.anchoring, guards: [] },
+    coverage,
+    counts: totals.counts,
+    reversibility: toReversibilityDocument(totals, coverage),
+    overlapping: [...parts.overlapping],
+    ...(previous && { previous }),
+  };
+}
+
+function toWorkspaceDocument({ path, spelling, stat, chosenBy }: Root): CapsuleDocument['workspace'] {
+  return {
+    id: workspaceId(path),
+    root: toAbsolutePathDocument(path),
+    ...(spelling !== undefined && { spelling: toAbsolutePathDocument(spelling) }),
+    dev: stat.dev.toString(),
+    ino: stat.ino.toString(),
+    chosenBy,
+  };
+}
+
+function toTimesDocument({ times, ending }: DocumentParts): TimesDocument {
+  return {
+    startedAt: toTimeDocument(times.startedAt),
+    ...ending.child,
+    endedAt: toTimeDocument(times.endedAt),
+    durationMs: Number(times.durationNs / 1_000_000n),
+  };
+}
 
 /** Totals are true whatever their size; only the first paths are named, and the tree objects hold them all. */
-export function toCoverageDocument(
+function toCoverageDocument(
   before: Snapshot,
   after: Snapshot,
-  root: { readonly holdsStore: boolean; readonly isRemoved: boolean },
+  root: { readonly holdsStore: boolean; readonly state: CoverageDocument['root'] },
 ): CoverageDocument {
   return {
     complete: before.unobserved.length === 0 && after.unobserved.length === 0,
@@ -26,8 +126,16 @@ export function toCoverageDocument(
       .slice(0, MAX_NAMED_PATHS)
       .map(({ path, ...rest }) => ({ ...toJsonPath(path), ...rest })),
     storeInsideWorkspace: root.holdsStore,
-    ...(root.isRemoved && { rootRemoved: true }),
+    ...toOutwardDocument(before, after),
+    ...(root.state !== undefined && { root: root.state }),
   };
+}
+
+/** Links of either side; the first ones are named. */
+function toOutwardDocument(before: Snapshot, after: Snapshot): Pick<CoverageDocument, 'outward'> {
+  const links = [...new Set([...before.outward, ...after.outward])];
+  if (links.length === 0) return {};
+  return { outward: { total: links.length, paths: links.slice(0, MAX_NAMED_LINKS).map(toJsonPath) } };
 }
 
 function toUnobservedDocument({ path, reason }: Unobserved): UnobservedDocument {
@@ -35,11 +143,11 @@ function toUnobservedDocument({ path, reason }: Unobserved): UnobservedDocument 
 }
 
 /** What the capsule says of taking back; the words for it come from `wordReversibility` alone. */
-export function toReversibilityDocument(
+function toReversibilityDocument(
   totals: ChangeTotals,
   coverage: CoverageDocument,
 ): CapsuleDocument['reversibility'] {
-  const { recoverable, notRecoverable } = totals;
+  const { recoverable, notRecoverable, linked } = totals;
   const { tier } = wordReversibility({
     recoverable,
     notRecoverable,
@@ -48,5 +156,5 @@ export function toReversibilityDocument(
     storeInsideWorkspace: coverage.storeInsideWorkspace,
     held: false,
   });
-  return { tier, recoverable, notRecoverable: [...notRecoverable] };
+  return { tier, recoverable, notRecoverable: [...notRecoverable], ...(linked > 0 && { linked }) };
 }

@@ -15,14 +15,21 @@ export interface Opened {
 /** @throws ROOT_UNREADABLE, STORE_NOT_OWNED, STORE_VERSION */
 export function openForReading(context: Context, place: Place): Opened {
   const root = findRoot(context, place);
-  const whole = Store.open(place.store);
-  const store = whole.workspace(workspaceId(root.path));
-  const close = (): void => {
-    store.close();
-    whole.close();
+  let whole: Store | undefined;
+  try {
+    whole = Store.open(place.store);
+    const store = whole.workspace(workspaceId(root.path));
+    const close = (): void => {
+      store.close();
+      whole?.close();
+      root.dir.close();
+    };
+    return { root, store, close };
+  } catch (error) {
+    whole?.close();
     root.dir.close();
-  };
-  return { root, store, close };
+    throw error;
+  }
 }
 
 /**

@@ -1,53 +1,42 @@
-import type {
-  CapsuleDocument,
-  ChangeRecord,
-  ChangeTotals,
-  ExitDocument,
-  Outcome,
-  RunKind,
-  TimesDocument,
-} from '../../capsule/index.ts';
-import {
-  CapsuleWriter,
-  FORMAT,
-  toAbsolutePathDocument,
-  toSnapshotDocument,
-  toTimeDocument,
-} from '../../capsule/write.ts';
+import type { CapsuleDocument, ChangeRecord, ChangeTotals } from '../../capsule/index.ts';
+import { CapsuleWriter, toAbsolutePathDocument, toTimeDocument } from '../../capsule/write.ts';
 import { AgentdiffError, type Digest, invariant, isRunId, lossyText, type RunId } from '../../core/index.ts';
 import { isSameInode, mountPoints, statPath } from '../../fs/index.ts';
-import { captureLevels, changeDecisions, type Policy, policyDigest } from '../../policy/index.ts';
-import { diffSnapshots, scanWorkspace, type Snapshot, withParticulars } from '../../snapshot/index.ts';
+import { captureLevels, changeDecisions } from '../../policy/index.ts';
+import {
+  type Change,
+  diffSnapshots,
+  scanWorkspace,
+  type Snapshot,
+  withParticulars,
+} from '../../snapshot/index.ts';
 import { type StatIndex, workspaceId } from '../../store/index.ts';
 import { openWorkspaceForWriting, type PendingRun, type WritableWorkspace } from '../../store/write.ts';
 import { assess } from './assess.ts';
 import type { Context, Place } from './context.ts';
-import { toCoverageDocument, toReversibilityDocument } from './documents.ts';
+import { type Ending, type SessionRequest, toCapsuleDocument } from './documents.ts';
 import { encodeIntent, type Intent, pendingRuns } from './intent.ts';
 import { previousCapsule } from './previous.ts';
 import { mountsBelow, type Root, type StorePosition } from './root.ts';
-
-export interface SessionRequest {
-  readonly kind: Extract<RunKind, 'run' | 'recover'>;
-  readonly argv: readonly string[];
-  readonly policy: Policy;
-  readonly task?: string;
-  /** The run that a recover takes back. */
-  readonly recovers?: RunId;
-}
-
-/** What the session itself cannot know. */
-export interface Ending {
-  readonly exit: ExitDocument;
-  readonly launch: CapsuleDocument['launch'];
-  readonly child: Pick<TimesDocument, 'childStartedAt' | 'childEndedAt' | 'childDurationMs'>;
-  readonly outcome: (totals: ChangeTotals) => Outcome;
-}
 
 export interface Sealed {
   readonly capsule: CapsuleDocument;
   /** SHA-256 of the capsule's manifest. */
   readonly digest: Digest;
+}
+
+/** What there is from the beginning. */
+interface Begun {
+  readonly workspace: WritableWorkspace;
+  readonly pending: PendingRun;
+  readonly writer: CapsuleWriter;
+  readonly position: StorePosition;
+  /** Milliseconds since the epoch, and nanoseconds of the clock that never jumps. */
+  readonly startedAt: number;
+  readonly startedNs: bigint;
+  readonly previous: CapsuleDocument['previous'];
+  /** Runs that were active when this one began. */
+  readonly active: readonly RunId[];
 }
 
 /** The environment variable that tells a child which run it is in; a nested run records it as its parent. */
@@ -62,51 +51,29 @@ export class Session {
   readonly workspace: WritableWorkspace;
   readonly #context: Context;
   readonly #root: Root;
-  readonly #position: StorePosition;
   readonly #request: SessionRequest;
-  readonly #pending: PendingRun;
-  readonly #writer: CapsuleWriter;
-  readonly #previous: CapsuleDocument['previous'];
-  readonly #overlapping: Set<RunId>;
-  readonly #startedAt: number;
-  readonly #startedNs: bigint;
+  readonly #begun: Begun;
   readonly #exclude: { dev: bigint; ino: bigint }[];
   #index: StatIndex;
   #newBytes = 0;
   #eventError: AgentdiffError | undefined;
+  #isChildStarted = false;
+  #isAbandoned = false;
   #before: Snapshot | undefined;
-  #isRootRemoved = false;
+  #rootState: CapsuleDocument['coverage']['root'];
   #after: Snapshot | undefined;
   #beforeIndex: StatIndex | undefined;
 
-  private constructor(
-    context: Context,
-    place: Place,
-    root: Root,
-    position: StorePosition,
-    request: SessionRequest,
-  ) {
+  private constructor(context: Context, place: Place, root: Root, begun: Begun, request: SessionRequest) {
     this.#context = context;
     this.#root = root;
-    this.#position = position;
     this.#request = request;
-    this.#startedAt = context.now();
-    this.#startedNs = context.monotonic();
-    const workspace = { id: workspaceId(root.path), root: root.path };
-    this.workspace = openWorkspaceForWriting(place.store, workspace, { now: this.#startedAt });
-    const { store } = this.workspace;
-    this.#previous = previousCapsule(store);
-    this.#overlapping = new Set(pendingRuns(store).flatMap((run) => (run.active ? [run.runId] : [])));
-    this.#pending = this.workspace.newRun(this.#startedAt);
-    this.runId = this.#pending.id;
+    this.#begun = begun;
+    this.workspace = begun.workspace;
+    this.runId = begun.pending.id;
     const base = statPath(place.store);
     this.#exclude = base === undefined ? [] : [base];
-    this.#index = store.statIndex();
-    this.#writer = CapsuleWriter.open(this.#pending.capsuleDir(), {
-      runId: this.runId,
-      pid: process.pid,
-      at: this.#startedAt,
-    });
+    this.#index = begun.workspace.store.statIndex();
   }
 
   /** @throws STORE_… errors; nothing is left behind then */
@@ -117,14 +84,36 @@ export class Session {
     position: StorePosition,
     request: SessionRequest,
   ): Session {
-    return new Session(context, place, root, position, request);
+    const startedAt = context.now();
+    const startedNs = context.monotonic();
+    const identity = { id: workspaceId(root.path), root: root.path };
+    const workspace = openWorkspaceForWriting(place.store, identity, { now: startedAt });
+    let pending: PendingRun | undefined;
+    try {
+      const { store } = workspace;
+      const previous = previousCapsule(store);
+      const active = pendingRuns(store).flatMap((run) => (run.active ? [run.runId] : []));
+      pending = workspace.newRun(startedAt);
+      const writer = CapsuleWriter.open(pending.capsuleDir(), {
+        runId: pending.id,
+        pid: process.pid,
+        at: startedAt,
+      });
+      const begun = { workspace, pending, writer, position, startedAt, startedNs, previous, active };
+      return new Session(context, place, root, begun, request);
+    } catch (error) {
+      abandonQuietly(pending);
+      workspace.close();
+      throw error;
+    }
   }
 
   /** What cannot be written shows when the session is sealed: what goes on meanwhile, a child or a recover, is not to be torn by it. */
   event(body: Parameters<CapsuleWriter['addEvent']>[1]): void {
+    if (body.type === 'child-started') this.#isChildStarted = true;
     if (this.#eventError !== undefined) return;
     try {
-      this.#writer.addEvent(this.#context.now(), body);
+      this.#begun.writer.addEvent(this.#context.now(), body);
     } catch (error) {
       if (!(error instanceof AgentdiffError)) throw error;
       this.#eventError = error;
@@ -135,9 +124,10 @@ export class Session {
   snapshotBefore(): Snapshot {
     try {
       this.#before = this.#scan('before');
+      this.#refuseDamagedTree(this.#before);
       this.#beforeIndex = this.#index;
       if (this.#eventError !== undefined) throw this.#eventError;
-      this.#pending.writeIntent(encodeIntent(this.#intent(this.#before)));
+      this.#begun.pending.writeIntent(encodeIntent(this.#intent(this.#before)));
       return this.#before;
     } catch (error) {
       this.abandon();
@@ -149,7 +139,9 @@ export class Session {
   snapshotAfter(): Snapshot {
     this.#after = this.#scan('after');
     const now = statPath(this.#root.path);
-    this.#isRootRemoved = now === undefined;
+    // A directory that was removed has no name left; one that was moved, or whose parent may not be entered, still has.
+    if (now === undefined)
+      this.#rootState = this.#root.dir.stat().nlink === 0 ? 'removed' : 'not-at-its-path';
     if (now === undefined || isSameInode(now, this.#root.stat)) return this.#after;
     throw new AgentdiffError(
       'ROOT_REPLACED',
@@ -166,18 +158,20 @@ export class Session {
    */
   seal(ending: Ending, onChange: (change: ChangeRecord) => void): Sealed {
     if (this.#eventError !== undefined) throw this.#eventError;
-    const totals = this.#writer.writeChanges(this.#changes(onChange));
+    const totals = this.#begun.writer.writeChanges(this.#changes(onChange));
     const capsule = this.#document(ending, totals);
-    const digest = this.#writer.seal(this.#context.now(), 'run', capsule, this.#request.policy);
-    this.#pending.publish();
+    const digest = this.#begun.writer.seal(this.#context.now(), 'run', capsule, this.#request.policy);
+    this.#begun.pending.publish();
     this.#context.log.info({ runId: this.runId, digest, counts: totals.counts }, 'capsule published');
     return { capsule, digest };
   }
 
-  /** Ends a session that came to nothing: no child was started, nothing was changed. */
+  /** Ends a session that came to nothing. After a child was started it does nothing: the before-snapshot is evidence then. */
   abandon(): void {
-    this.#writer.abandon();
-    this.#pending.abandon();
+    if (this.#isChildStarted || this.#isAbandoned) return;
+    this.#isAbandoned = true;
+    this.#begun.writer.abandon();
+    abandonQuietly(this.#begun.pending);
   }
 
   close(): void {
@@ -196,6 +190,7 @@ export class Session {
         levels: captureLevels(this.#request.policy),
         exclude: this.#exclude,
         mounts: mountsBelow(this.#root, mountPoints()),
+        rootPath: this.#root.path,
         index: this.#index,
         objects: batch,
         indexOut,
@@ -216,12 +211,16 @@ export class Session {
     return snapshot;
   }
 
-  *#changes(onChange: (change: ChangeRecord) => void): Generator<ChangeRecord> {
+  /** The difference of the two snapshots. */
+  differences(): Generator<Change> {
     const { before, after } = this.#snapshots();
+    return diffSnapshots(this.workspace.store.objects, before, after);
+  }
+
+  *#changes(onChange: (change: ChangeRecord) => void): Generator<ChangeRecord> {
     const { objects } = this.workspace.store;
     const decide = changeDecisions(this.#request.policy);
-    const changes = diffSnapshots(objects, before, after);
-    for (const change of withParticulars(changes, this.#beforeIndex ?? this.#index, this.#index)) {
+    for (const change of withParticulars(this.differences(), this.#beforeIndex ?? this.#index, this.#index)) {
       const record = { ...change, ...assess(change, objects), ...decide(change) };
       onChange(record);
       yield record;
@@ -236,6 +235,16 @@ export class Session {
     return { before: this.#before, after: this.#after };
   }
 
+  /** A tree that was stored before and has gone bad would show only when the changes are to be listed, after the child. */
+  #refuseDamagedTree({ tree }: Snapshot): void {
+    const found = this.workspace.store.objects.check(tree);
+    if (found === 'present') return;
+    throw new AgentdiffError('STORE_DAMAGED', `the root's tree object ${tree} is ${found} in the store`, {
+      hint: 'nothing was run; name another place with --store or AGENTDIFF_STORE, and keep the old one for its capsules',
+      data: { object: tree, found },
+    });
+  }
+
   #intent(before: Snapshot): Intent {
     const { argv, kind } = this.#request;
     return {
@@ -244,75 +253,50 @@ export class Session {
       kind,
       argv,
       cwd: toAbsolutePathDocument(this.#context.cwd),
-      startedAt: toTimeDocument(this.#startedAt),
+      startedAt: toTimeDocument(this.#begun.startedAt),
       before: before.tree,
     };
   }
 
   #document(ending: Ending, totals: ChangeTotals): CapsuleDocument {
-    const { kind, argv, task, recovers, policy } = this.#request;
-    const { before, after } = this.#snapshots();
-    const parentRun = this.#context.environment[RUN_ID_VARIABLE];
-    const coverage = toCoverageDocument(before, after, {
-      holdsStore: this.#position === 'inside',
-      isRemoved: this.#isRootRemoved,
-    });
-    return {
-      format: FORMAT,
+    const { now, monotonic, environment, toolVersion, cwd } = this.#context;
+    const { startedAt, startedNs, position, previous } = this.#begun;
+    const parent = environment[RUN_ID_VARIABLE];
+    const parentRun = parent !== undefined && isRunId(parent) ? parent : undefined;
+    return toCapsuleDocument({
       runId: this.runId,
-      kind,
-      tool: { name: 'agentdiff', version: this.#context.toolVersion },
-      ...(parentRun !== undefined && isRunId(parentRun) && { parentRun }),
-      ...(recovers && { recovers }),
-      ...(task && { task }),
-      argv: [...argv],
-      cwd: toAbsolutePathDocument(this.#context.cwd),
-      workspace: this.#workspaceDocument(),
-      times: this.#times(ending),
-      exit: ending.exit,
-      outcome: ending.outcome(totals),
-      snapshots: { before: toSnapshotDocument(before), after: toSnapshotDocument(after) },
-      policyDigest: policyDigest(policy),
-      launch: ending.launch,
-      runtime: { name: 'local', anchoring: this.#root.dir.anchoring, guards: [] },
-      coverage,
-      counts: totals.counts,
-      reversibility: toReversibilityDocument(totals, coverage),
+      toolVersion,
+      cwd,
+      root: this.#root,
+      request: this.#request,
+      snapshots: this.#snapshots(),
+      coverage: { holdsStore: position === 'inside', state: this.#rootState },
+      times: { startedAt, endedAt: now(), durationNs: monotonic() - startedNs },
+      ending,
+      totals,
+      parentRun,
       overlapping: this.#overlappingRuns(parentRun),
-      ...(this.#previous && { previous: this.#previous }),
-    };
-  }
-
-  #workspaceDocument(): CapsuleDocument['workspace'] {
-    const { path, spelling, stat, chosenBy } = this.#root;
-    return {
-      id: workspaceId(path),
-      root: toAbsolutePathDocument(path),
-      ...(spelling !== undefined && { spelling: toAbsolutePathDocument(spelling) }),
-      dev: stat.dev.toString(),
-      ino: stat.ino.toString(),
-      chosenBy,
-    };
-  }
-
-  #times({ child }: Ending): TimesDocument {
-    const { now, monotonic } = this.#context;
-    return {
-      startedAt: toTimeDocument(this.#startedAt),
-      ...child,
-      endedAt: toTimeDocument(now()),
-      durationMs: milliseconds(monotonic() - this.#startedNs),
-    };
+      previous,
+    });
   }
 
   /** Runs that were active when this one began, or that began since; the run around this one is its parent and named apart. */
   #overlappingRuns(parentRun: string | undefined): RunId[] {
     const { store } = this.workspace;
     const later = [...store.sealed(), ...store.pending()].filter((id) => id > this.runId);
-    return [...new Set([...this.#overlapping, ...later])].filter((id) => id !== parentRun).sort();
+    return [...new Set([...this.#begun.active, ...later])].filter((id) => id !== parentRun).sort();
   }
 }
 
 function milliseconds(ns: bigint): number {
   return Number(ns / 1_000_000n);
+}
+
+/** What cannot be removed now goes with the next opening of the store; the failure that led here counts more. */
+function abandonQuietly(pending: PendingRun | undefined): void {
+  try {
+    pending?.abandon();
+  } catch (error) {
+    if (!(error instanceof AgentdiffError)) throw error;
+  }
 }

@@ -18,6 +18,8 @@ describe('a run id', () => {
     '20261130T184726Z-005',
     '20261130T184726Z-0054F9C2',
     '../20261130T184726Z-4f9c2a1b',
+    '20269999T999999Z-00000000',
+    '20260230T000000Z-00000000',
   ])('is not %j', (text) => {
     expect(isRunId(text)).toBe(false);
   });
@@ -37,5 +39,11 @@ describe('a run id', () => {
   it('sorts after one whose milliseconds no clock makes', () => {
     const odd = '20261130T184726Z-fffaaaaa' as RunId;
     expect(newRunId(NOW, odd) > odd).toBe(true);
+  });
+
+  it('is made even behind the last one that there can be', () => {
+    const last = '99991231T235959Z-3e7fffff' as RunId;
+    expect(isRunId(last)).toBe(true);
+    expect(isRunId(newRunId(NOW, last))).toBe(true);
   });
 });

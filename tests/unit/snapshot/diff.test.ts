@@ -262,5 +262,5 @@ function directory(name: string, content: State['content'], mode = 0o755): { nam
 
 function snapshotOf(tree: Digest): Snapshot {
   const root = { state: directory('x', { is: 'digest', digest: tree }).state };
-  return { tree, root, entries: 0, files: 0, bytes: 0, unobserved: [], lowered: [] };
+  return { tree, root, entries: 0, files: 0, bytes: 0, outward: [], unobserved: [], lowered: [] };
 }

@@ -96,6 +96,7 @@ export function scan(path: string, objects: MemoryObjects | undefined, overrides
       levels: (_path, _kind, _siblings, parent) => parent,
       exclude: [],
       mounts: new Set(),
+      rootPath: path,
       index: new MemoryIndex(),
       objects,
       ...overrides,
