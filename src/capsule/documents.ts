@@ -5,11 +5,10 @@ import {
   canonicalJson,
   fromBytes,
   fromJsonPath,
-  isMarked,
   type JsonPath,
-  lossyText,
   type RelPath,
   toBytes,
+  toJsonBytes,
   toJsonPath,
 } from '../core/index.ts';
 import type { Content, Observed, Particulars, Snapshot, State, StatIdentity } from '../snapshot/index.ts';
@@ -189,7 +188,7 @@ export function fromSnapshotDocument(document: SnapshotDocument): Pick<Snapshot,
 }
 
 export function toAbsolutePathDocument(path: ByteString): AbsolutePathDocument {
-  return isMarked(path) ? { path: lossyText(path), pathBytes: toBytes(path).toString('base64') } : { path };
+  return toJsonBytes(path);
 }
 
 /** @throws CAPSULE_INVALID when it is not absolute or not in its only form */

@@ -4,6 +4,7 @@
  */
 import type { Digest, JsonPath, RunId } from '../core/index.ts';
 import type { Anchoring, EntryKind } from '../fs/index.ts';
+import type { Decision, Outcome } from '../policy/index.ts';
 import type { CaptureLevel, Change, UnobservedReason } from '../snapshot/index.ts';
 
 /** The format this tool writes, and the newest it reads. */
@@ -40,17 +41,9 @@ export const MAX_NAMED_LINKS = 20;
 /** `prev` of the first event. */
 export const NO_PREVIOUS_LINE = '0'.repeat(64);
 
+export type { Decision, Outcome } from '../policy/index.ts';
+
 export type RunKind = 'run' | 'recover' | 'apply';
-export type Decision = 'allow' | 'review' | 'deny';
-export type Outcome =
-  | 'passed'
-  | 'review'
-  | 'denied'
-  | 'blocked'
-  | 'failed'
-  | 'timed-out'
-  | 'interrupted'
-  | 'unsealed';
 type ChosenBy = 'option' | 'environment' | 'policy-file' | 'git' | 'cwd';
 type RuntimeName = 'local';
 export type ReversibilityTier = 'contained' | 'snapshot' | 'partial' | 'none';

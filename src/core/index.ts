@@ -24,5 +24,6 @@ export {
   parseRelPath,
   ROOT_PATH,
   splitPath,
+  toJsonBytes,
   toJsonPath,
 } from './rel-path.ts';

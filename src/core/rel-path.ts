@@ -88,10 +88,16 @@ export interface JsonPath {
   pathBytes?: string;
 }
 
+/** Any byte string in the form that a document has for paths. */
+export function toJsonBytes(text: ByteString): JsonPath {
+  return isMarked(text)
+    ? { path: lossyText(text), pathBytes: toBytes(text).toString('base64') }
+    : { path: text };
+}
+
 /** The root is written as `.`. */
 export function toJsonPath(path: RelPath): JsonPath {
-  if (path === ROOT_PATH) return { path: '.' };
-  return isMarked(path) ? { path: lossyText(path), pathBytes: toBytes(path).toString('base64') } : { path };
+  return path === ROOT_PATH ? { path: '.' } : toJsonBytes(path);
 }
 
 /**

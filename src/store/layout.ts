@@ -6,14 +6,11 @@ import {
   type Digest,
   digestOf,
   fromBytes,
-  isMarked,
   isRunId,
-  type JsonPath,
-  lossyText,
   type Name,
   parseJson,
   type RunId,
-  toBytes,
+  toJsonBytes,
 } from '../core/index.ts';
 
 export const FORMAT = 1;
@@ -57,16 +54,11 @@ export function isWorkspaceId(text: string): boolean {
  * was replaced must still be found, to be refused for that reason.
  */
 export function workspaceId(root: ByteString): string {
-  return digestOf(canonicalJson(rootJson(root))).slice(0, WORKSPACE_ID_LENGTH);
-}
-
-function rootJson(root: ByteString): JsonPath {
-  if (!isMarked(root)) return { path: root };
-  return { path: lossyText(root), pathBytes: toBytes(root).toString('base64') };
+  return digestOf(canonicalJson(toJsonBytes(root))).slice(0, WORKSPACE_ID_LENGTH);
 }
 
 export function encodeWorkspace(root: ByteString): string {
-  return `${canonicalJson({ format: FORMAT, root: rootJson(root) })}\n`;
+  return `${canonicalJson({ format: FORMAT, root: toJsonBytes(root) })}\n`;
 }
 
 /** @throws STORE_DAMAGED unless `text` is what {@link encodeWorkspace} writes for the workspace `id` */
