@@ -26,7 +26,7 @@ export type Ending =
  * 4. `failed`: the child could not be started, ended non-zero, or was killed by a signal;
  * 5. `review`: a change asks for a look;
  * 6. `passed`.
- * @param decisions the worst decision about the changes
+ * @param worst the worst decision about the changes
  * @param received numbers of the signals that came while the child ran
  */
 export function outcomeOf(worst: Decision, ending: Ending, received: readonly number[]): Outcome {

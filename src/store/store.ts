@@ -16,6 +16,8 @@ import { tryOpenDir } from './place.ts';
 import { StatIndex } from './stat-index.ts';
 
 const MAX_SMALL_BYTES = 64 << 10;
+/** Holds the command's arguments, of which Linux allows some 2 MiB. */
+const MAX_INTENT_BYTES = 4 << 20;
 /** About seven million entries. */
 const MAX_INDEX_BYTES = 2 ** 30;
 
@@ -107,6 +109,16 @@ export class WorkspaceStore {
 
   openPending(id: RunId): Dir | undefined {
     return this.#openRun(FILE.pending, id);
+  }
+
+  /** The intent of a pending run as it was written; undefined when there is none. */
+  readIntent(id: RunId): string | undefined {
+    const dir = this.openPending(id);
+    try {
+      return dir && readText(dir, FILE.intent, MAX_INTENT_BYTES);
+    } finally {
+      dir?.close();
+    }
   }
 
   /** Whether the process that began a pending run still lives; `unknown` when the run is gone too. */
@@ -215,9 +227,9 @@ function notOwned(base: ByteString, why: string, cause?: unknown): AgentdiffErro
   });
 }
 
-function readText(dir: Dir, name: Name): string | undefined {
+function readText(dir: Dir, name: Name, maxBytes = MAX_SMALL_BYTES): string | undefined {
   try {
-    return readSmallFile(dir, name, MAX_SMALL_BYTES).toString('utf8');
+    return readSmallFile(dir, name, maxBytes).toString('utf8');
   } catch (cause) {
     if (errnoOf(cause) === 'ENOENT') return undefined;
     throw new AgentdiffError('STORE_DAMAGED', `the store cannot be read: ${name}`, { cause });

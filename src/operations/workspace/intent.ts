@@ -1,6 +1,4 @@
 import { canonicalJson, type JsonPath, parseJson, type RunId } from '../../core/index.ts';
-import { type Dir, readSmallFile } from '../../fs/index.ts';
-import type { Name } from '../../core/index.ts';
 import type { WorkspaceStore } from '../../store/index.ts';
 
 /**
@@ -13,21 +11,18 @@ export interface Intent {
   readonly argv: readonly string[];
   readonly cwd: JsonPath;
   readonly startedAt: string;
-  /** Digest of the before-snapshot's root tree; absent while it is still being taken. */
-  readonly before?: string;
+  /** Digest of the before-snapshot's root tree. */
+  readonly before: string;
 }
-
-const INTENT_FILE = 'intent.json' as Name;
-const MAX_INTENT_BYTES = 4 << 20;
 
 export function encodeIntent(intent: Intent): string {
   return `${canonicalJson(intent)}\n`;
 }
 
-/** The intent in a pending run's directory; undefined when there is none that can be read. */
-function readIntent(dir: Dir): Intent | undefined {
+/** The intent of a pending run; undefined when there is none that can be read. */
+function readIntent(store: WorkspaceStore, runId: RunId): Intent | undefined {
   try {
-    const value = parseJson(readSmallFile(dir, INTENT_FILE, MAX_INTENT_BYTES).toString('utf8'), 'intent');
+    const value = parseJson(store.readIntent(runId) ?? '', 'intent');
     return isIntent(value) ? value : undefined;
   } catch {
     return undefined;
@@ -37,7 +32,9 @@ function readIntent(dir: Dir): Intent | undefined {
 function isIntent(value: unknown): value is Intent {
   if (typeof value !== 'object' || value === null) return false;
   if (!('kind' in value && 'argv' in value && 'startedAt' in value)) return false;
-  return Array.isArray(value.argv) && typeof value.startedAt === 'string';
+  const { kind, argv, startedAt } = value;
+  const isArgv = Array.isArray(argv) && argv.every((word) => typeof word === 'string');
+  return isArgv && (kind === 'run' || kind === 'recover') && typeof startedAt === 'string';
 }
 
 /** A run without a sealed capsule. `intent` is absent until its before-snapshot is durable. */
@@ -53,9 +50,7 @@ export interface PendingState {
  */
 export function pendingRuns(store: WorkspaceStore): PendingState[] {
   return store.pending().map((runId) => {
-    const dir = store.openPending(runId);
-    const intent = dir && readIntent(dir);
-    dir?.close();
+    const intent = readIntent(store, runId);
     return { runId, active: store.ownerState(runId) === 'alive', ...(intent && { intent }) };
   });
 }
