@@ -94,6 +94,18 @@ describe('applying a plan', () => {
     ]);
   });
 
+  it('puts back content that the run kept by a flag where the recover itself looks at metadata only', () => {
+    const here = setting();
+    fs.mkdirSync(here.at('node_modules'));
+    fs.writeFileSync(here.at('node_modules/f'), '1');
+    observed(here, () => fs.rmSync(here.at('node_modules/f')), {
+      capture: [{ glob: 'node_modules/**', level: 'content' }],
+    });
+    const report = recovered(here);
+    expect(linesOf(report)).toEqual(['restored node_modules/f']);
+    expect(report.exitStatus).toBe(0);
+  });
+
   it('takes the mode of the root back', () => {
     const here = setting();
     fs.chmodSync(here.ws, 0o755);
