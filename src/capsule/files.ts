@@ -1,7 +1,14 @@
 /** The files of a capsule as files: there, of the right kind and size, and with the bytes that the manifest names. */
 import { AgentdiffError, type ByteString, type Digest, errnoOf, Hasher, type Name } from '../core/index.ts';
 import { type Dir, FileMoved, isUnmoved, openSeen, readFile, type Stat } from '../fs/index.ts';
-import { LISTED_MEMBERS, MANIFEST, MAX_BYTES, MAX_LINE_BYTES, type MemberName } from './format.ts';
+import {
+  CAPSULE_MEMBERS,
+  LISTED_MEMBERS,
+  MANIFEST,
+  MAX_BYTES,
+  MAX_LINE_BYTES,
+  type MemberName,
+} from './format.ts';
 import { type Digests, parseManifest } from './manifest.ts';
 
 /** What can be wrong with one file of a capsule; `docs/capsule-format.md` explains each. */
@@ -57,7 +64,7 @@ function checkMember(
 }
 
 function extraFiles(dir: Dir): FileProblem[] {
-  const known: readonly string[] = [MANIFEST, ...LISTED_MEMBERS];
+  const known: readonly string[] = CAPSULE_MEMBERS;
   const extra = dir.names().filter((name) => !known.includes(name));
   return extra.slice(0, MAX_EXTRA).map((member) => ({ member, problem: 'extra' }));
 }

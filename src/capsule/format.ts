@@ -18,6 +18,9 @@ export const MANIFEST = 'SHA256SUMS';
 /** What the manifest lists, in its order. A capsule has these files, the manifest, and no other. */
 export const LISTED_MEMBERS = ['capsule.json', 'changes.jsonl', 'events.jsonl', 'policy.json'] as const;
 
+/** Every file of a capsule. */
+export const CAPSULE_MEMBERS = [MANIFEST, ...LISTED_MEMBERS] as const;
+
 export type ListedMember = (typeof LISTED_MEMBERS)[number];
 
 /** Bytes. A longer file is refused before it is read; the two lists are read line by line, so only time bounds them. */
@@ -61,7 +64,7 @@ export type NotRecoverableReason =
   | 'unknown-before'
   /** What the run left there is not known, so nobody could tell it from later work. */
   | 'unknown-after'
-  /** Sockets and device nodes are not made again. */
+  /** Fifos, sockets and device nodes are not made again. */
   | 'unsupported-kind';
 
 /** An absolute path; `pathBytes` (base64) is there when the bytes are not UTF-8. */

@@ -117,7 +117,7 @@ const REASONS: Readonly<Record<NotRecoverableReason, string>> = {
   unstable: 'the content kept changing while it was read',
   'unknown-before': 'what was there before the run is not known',
   'unknown-after': 'what the run left there is not known, so later work could not be told from it',
-  'unsupported-kind': 'sockets and device nodes are not made again',
+  'unsupported-kind': 'fifos, sockets and device nodes are not made again',
 };
 
 function wordReason({ reason, count }: { reason: NotRecoverableReason; count: number }): string {
@@ -131,7 +131,7 @@ function wordLinked(count: number): string {
 
 const LIMITS = {
   unobserved:
-    'Part of the workspace could not be observed; what changed there is neither recorded nor taken back.',
+    'Part of the workspace was not observed: of those places names and metadata are seen at most, contents are not looked at and cannot be taken back.',
   lowered: (places: number): string =>
     `In ${countPlaces(places)} content was not kept, by rule or limit; what was changed or deleted there cannot be put back from here.`,
   store: 'The store lies inside the workspace, within reach of the command.',

@@ -26,11 +26,16 @@ function fail(thrown: unknown): void {
   if (thrown instanceof CommanderError && thrown.exitCode === 0) return;
   const { name, json, debug } = program.known();
   const error = thrown instanceof CommanderError ? toUsageError(thrown, name) : asAgentdiffError(thrown);
-  process.exitCode = exitStatusOf(error.code, name ?? '');
+  process.exitCode = statusOf(error) ?? exitStatusOf(error.code, name ?? '');
   // The stdout of a run is the child's alone.
   if (json && name !== 'run') void output.print(renderErrorJson(error, debug));
   // Without any command the help was printed to stderr already, and says all there is to say.
   else if (!isHelp(thrown)) output.tell(renderError(error, output.errStyle, debug));
+}
+
+/** A signal's status depends on the signal. The class is not imported here: help and version need none of it. */
+function statusOf(error: AgentdiffError): number | undefined {
+  return 'exitStatus' in error && typeof error.exitStatus === 'number' ? error.exitStatus : undefined;
 }
 
 function isHelp(thrown: unknown): boolean {

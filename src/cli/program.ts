@@ -49,7 +49,7 @@ export function buildProgram(output: Output): Program {
     );
   addCommonOptions(program, 'json');
   let status = 0;
-  let argv: readonly string[] = [];
+  let child: readonly string[] | undefined;
   let called: Command | undefined;
   program.hook('preSubcommand', (_program, subcommand) => {
     called = subcommand;
@@ -61,14 +61,18 @@ export function buildProgram(output: Output): Program {
     status = await action(await openSession(command.name(), options, output), options);
   }
 
-  addRun(program, perform, () => argv);
+  addRun(program, perform, () => child);
   addRecover(program, perform);
   addReading(program, perform);
   return {
     command: program,
     async run(words) {
-      argv = words;
-      await program.parseAsync([...words], { from: 'user' });
+      const dashes = words.indexOf('--');
+      const own = dashes < 0 ? words : words.slice(0, dashes);
+      const isRun = commandIn(program, own) === 'run';
+      // The parser never sees the child's words, nor the `--`: an option that lacks its value could take one of them for it.
+      child = isRun && dashes >= 0 ? words.slice(dashes + 1) : undefined;
+      await program.parseAsync([...(isRun ? own : words)], { from: 'user' });
       return status;
     },
     known() {
@@ -80,7 +84,7 @@ export function buildProgram(output: Output): Program {
 
 type Perform = <T extends CommonOptions>(command: Command, action: Action<T>) => Promise<void>;
 
-function addRun(program: Command, perform: Perform, argv: () => readonly string[]): void {
+function addRun(program: Command, perform: Perform, child: () => readonly string[] | undefined): void {
   const run = program
     .command('run')
     .summary('run a command and record what it changes')
@@ -102,7 +106,7 @@ function addRun(program: Command, perform: Perform, argv: () => readonly string[
     .option('--result-file <file>', 'write the result as JSON to this file')
     .option('--quiet', 'print no summary');
   addCommonOptions(run).action(async (operands: string[], _options, command: Command) => {
-    const words = childArgv(operands, argv());
+    const words = childArgv(operands, child());
     await perform<RunOptions>(command, async (session, options) => {
       const { runCommand } = await import('./commands/run.ts');
       return await runCommand(session, words, options);
@@ -211,11 +215,26 @@ function optionsOf<T extends CommonOptions>(command: Command): T {
   return { ...above, ...own, color: above.color !== false && own.color !== false };
 }
 
-/** One rule: the child's words are all that follows the first `--`, so that no option of the child can be taken for ours. */
-function childArgv(operands: readonly string[], argv: readonly string[]): readonly [string, ...string[]] {
-  const dashes = argv.indexOf('--');
-  const [first, ...rest] = dashes < 0 ? [] : argv.slice(dashes + 1);
-  if (first !== undefined && rest.length + 1 === operands.length) return [first, ...rest];
+/** The subcommand's name: the first word that is neither an option of the program nor the value of one. */
+function commandIn({ options }: Command, words: readonly string[]): string | undefined {
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i] ?? '';
+    if (!word.startsWith('-')) return word;
+    if (options.some((option) => option.required && option.long === word)) i++;
+  }
+  return undefined;
+}
+
+/**
+ * One rule: the child's words are all that follows the first `--`, so that no option of the child can be taken for ours.
+ * @param operands words that stood before it and belong to nothing
+ */
+function childArgv(
+  operands: readonly string[],
+  child: readonly string[] | undefined,
+): readonly [string, ...string[]] {
+  const [first, ...rest] = child ?? [];
+  if (first !== undefined && operands.length === 0) return [first, ...rest];
   const hint = 'agentdiff run [options] -- <command> [arguments...]';
   const message = operands.length === 0 ? 'no command given' : 'the command must stand after --';
   throw new AgentdiffError('USAGE', message, { hint });

@@ -35,6 +35,7 @@ export type ErrorCode =
   | 'PATH_INVALID'
   | 'PATH_NOT_IN_RUN'
   | 'NOT_APPROVED'
+  | 'INTERRUPTED'
   | 'OUTPUT_UNWRITABLE'
   | 'INTERNAL';
 

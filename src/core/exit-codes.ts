@@ -1,6 +1,6 @@
 import type { ErrorCode } from './errors.ts';
 
-/** What a status means for every command but `run` (design: section 10). */
+/** What a status means for every command but `run` (docs/exit-codes.md). */
 export const EXIT = { done: 0, findings: 1, usage: 2, partly: 3, refused: 4, internal: 125 } as const;
 
 /** What a status means for `run`; any other status is the child's own, or 128 + n when signal n killed it. */
@@ -40,6 +40,8 @@ const EXIT_STATUS: Record<ErrorCode, readonly [run: number, other: number]> = {
   PATH_INVALID: [125, 2],
   PATH_NOT_IN_RUN: [125, 2],
   NOT_APPROVED: [125, 4],
+  /** Of SIGINT; another signal n gives 128 + n. */
+  INTERRUPTED: [130, 130],
   OUTPUT_UNWRITABLE: [125, 4],
   INTERNAL: [125, 125],
 };

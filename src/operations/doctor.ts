@@ -304,12 +304,22 @@ function unsealedCheck(context: Context, place: Place): Check {
   try {
     const interrupted = pendingRuns(store).filter((run) => !run.active);
     if (interrupted.length === 0) return { ...base, status: 'ok', detail: 'none of this workspace' };
-    const ids = interrupted.map(({ runId }) => runId).join(', ');
+    const begun = interrupted.filter(({ intent }) => intent !== undefined);
+    const early = interrupted.filter(({ intent }) => intent === undefined);
+    const idsOf = (runs: typeof begun): string => runs.map(({ runId }) => runId).join(', ');
     return {
       ...base,
-      status: 'limited',
-      detail: `${interrupted.length} interrupted: ${ids}`,
-      advice: 'their before-snapshots are kept; what those commands changed was not recorded',
+      status: begun.length > 0 ? 'limited' : 'ok',
+      detail: [
+        ...(begun.length > 0 ? [`${begun.length} interrupted: ${idsOf(begun)}`] : []),
+        ...(early.length > 0
+          ? [`${early.length} interrupted before the command started, so nothing was run: ${idsOf(early)}`]
+          : []),
+      ].join('; '),
+      ...(begun.length > 0 && {
+        advice:
+          'the before-snapshots of interrupted runs are kept; their commands may have run, and what they changed was not recorded',
+      }),
     };
   } finally {
     close();

@@ -1,4 +1,5 @@
 import {
+  CAPSULE_MEMBERS,
   CapsuleReader,
   type ChangeCounts,
   type ExitDocument,
@@ -6,6 +7,7 @@ import {
   type RunKind,
 } from '../capsule/index.ts';
 import { AgentdiffError, type ByteString, type ErrorCode, type RunId } from '../core/index.ts';
+import type { Dir } from '../fs/index.ts';
 import type { WorkspaceStore } from '../store/index.ts';
 import type { Context, Place } from './workspace/context.ts';
 import { pendingRuns } from './workspace/intent.ts';
@@ -13,8 +15,12 @@ import { openForReading } from './workspace/open.ts';
 
 export interface RunLine {
   readonly runId: RunId;
-  /** `unreadable`: the capsule is sealed and cannot be read, `problem` says why. */
-  readonly state: 'sealed' | 'active' | 'unsealed' | 'unreadable';
+  /**
+   * `unsealed`: interrupted, its before-snapshot is kept and its command may have run. `never-started`: interrupted before that, no command was
+   * started. `damaged`: sealed, and its directory does not hold the files of a capsule; their digests are not looked at here. `unreadable`:
+   * sealed, and `problem` says why it cannot be read.
+   */
+  readonly state: 'sealed' | 'active' | 'unsealed' | 'never-started' | 'damaged' | 'unreadable';
   readonly kind?: RunKind;
   readonly argv?: readonly string[];
   readonly task?: string;
@@ -39,8 +45,9 @@ export function listRuns(context: Context, place: Place): ListReport {
   try {
     const sealed = store.sealed().map((runId) => sealedLine(store, runId));
     const pending = pendingRuns(store).map(({ runId, active, intent }): RunLine => {
+      const ended = intent === undefined ? 'never-started' : 'unsealed';
       const known = intent && { kind: intent.kind, argv: intent.argv, startedAt: intent.startedAt };
-      return { runId, state: active ? 'active' : 'unsealed', ...known };
+      return { runId, state: active ? 'active' : ended, ...known };
     });
     const runs = [...sealed, ...pending].sort((a, b) => (a.runId < b.runId ? -1 : 1));
     return { root: root.path, runs };
@@ -54,10 +61,11 @@ function sealedLine(store: WorkspaceStore, runId: RunId): RunLine {
   if (dir === undefined) return { runId, state: 'unreadable', problem: 'CAPSULE_NOT_FOUND' };
   try {
     const { kind, argv, task, times, outcome, exit, counts } = CapsuleReader.open(dir).document();
+    const isWhole = hasItsFiles(dir);
     const { startedAt, durationMs } = times;
     return {
       runId,
-      state: 'sealed',
+      state: isWhole ? 'sealed' : 'damaged',
       kind,
       argv,
       startedAt,
@@ -66,6 +74,7 @@ function sealedLine(store: WorkspaceStore, runId: RunId): RunLine {
       exit,
       counts,
       ...(task && { task }),
+      ...(!isWhole && { problem: 'CAPSULE_DAMAGED' }),
     };
   } catch (error) {
     if (!(error instanceof AgentdiffError)) throw error;
@@ -73,4 +82,14 @@ function sealedLine(store: WorkspaceStore, runId: RunId): RunLine {
   } finally {
     dir.close();
   }
+}
+
+/** The names and kinds that a capsule has, no more and no less. Nothing is read: a list is done in no time. */
+function hasItsFiles(dir: Dir): boolean {
+  const names = dir.names();
+  const members: readonly string[] = CAPSULE_MEMBERS;
+  return (
+    names.length === members.length &&
+    names.every((name) => members.includes(name) && dir.tryLstat(name)?.kind === 'file')
+  );
 }

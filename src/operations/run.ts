@@ -40,6 +40,8 @@ export interface RunRequest {
   readonly task?: string;
   /** From which decision about a change on a successful child still gives status 3. */
   readonly failOn: 'never' | 'review' | 'deny';
+  /** Asked once, after the first scan: throws when the caller wants no command started any more. The run never was then. */
+  readonly refuseInterrupted?: () => Promise<void>;
 }
 
 /** Said before the child starts. */
@@ -99,6 +101,7 @@ async function observeRun(
   });
   try {
     const before = session.snapshotBefore();
+    await request.refuseInterrupted?.();
     if (position === 'inside') onNotice({ kind: 'store-inside', store: place.store });
     if (before.lowered.length > 0) onNotice({ kind: 'not-kept', lowered: before.lowered });
     return await observeChild(context, request, root, policy, session);
@@ -140,7 +143,8 @@ function superviseChild(context: Context, session: Session, permit: LaunchPermit
     terminal: hasTerminal(),
     now: context.monotonic,
     onEvent: (event) => {
-      context.log.debug(event, 'supervisor');
+      // Nested: the event's `pid` is the child's, a line's own is ours.
+      context.log.debug({ event }, 'supervisor');
       session.event(event);
     },
   });

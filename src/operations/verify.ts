@@ -6,6 +6,7 @@ import {
   type ErrorCode,
   errnoOf,
   lossyText,
+  type Name,
   type RunId,
 } from '../core/index.ts';
 import { Dir, realPath } from '../fs/index.ts';
@@ -93,11 +94,14 @@ export function verifyCapsule(context: Context, place: Place, ref: string, expec
 interface Located {
   readonly dir: Dir;
   readonly location: ByteString;
+  /** Known when a run was named, not a directory. */
+  readonly runId?: RunId;
   readonly store: StoreAtHand;
   readonly close: () => void;
 }
 
-function judge(ref: string, { dir, location, store }: Located, expect: Digest | undefined): CapsuleVerdict {
+function judge(ref: string, located: Located, expect: Digest | undefined): CapsuleVerdict {
+  const { dir, location, store } = located;
   let reader: CapsuleReader;
   try {
     reader = CapsuleReader.open(dir);
@@ -124,6 +128,8 @@ function judge(ref: string, { dir, location, store }: Located, expect: Digest | 
     location,
     verdict,
     claims,
+    // Who named the run knows its id, whatever the documents say.
+    ...(located.runId && { runId: located.runId }),
     ...(isReadable && { runId: reader.document().runId, digest: reader.digest() }),
   };
 }
@@ -146,7 +152,7 @@ function locateRun(opened: Opened, place: Place, ref: string): Located {
       dir.close();
       close();
     };
-    return { dir, location: capsulePath(place.store, store.id, runId), store, close: closeAll };
+    return { dir, location: capsulePath(place.store, store.id, runId), runId, store, close: closeAll };
   } catch (error) {
     close();
     throw error;
@@ -157,6 +163,7 @@ function locateRun(opened: Opened, place: Place, ref: string): Located {
 function locateDirectory(place: Place, ref: string, location: ByteString): Located {
   const dir = openDirectory(ref, location);
   try {
+    if (!isLikeCapsule(dir)) throw notFound(ref);
     const home = storeOfCapsule(location);
     const { store, close } = openStore(home?.base ?? place.store, home?.workspaceId ?? workspaceNamedIn(dir));
     const closeAll = (): void => {
@@ -168,6 +175,11 @@ function locateDirectory(place: Place, ref: string, location: ByteString): Locat
     dir.close();
     throw error;
   }
+}
+
+/** Any directory can be named; one without either of these was never a capsule, and its files are nobody's findings. */
+function isLikeCapsule(dir: Dir): boolean {
+  return ['capsule.json', 'SHA256SUMS'].some((name) => dir.tryLstat(name as Name) !== undefined);
 }
 
 /** A store that may not be trusted, or cannot be read, is not used; the capsule's own files can be judged without it. */

@@ -121,6 +121,62 @@ describe('T1: one member', () => {
   });
 });
 
+describe('show, list and verify of a damaged capsule', () => {
+  it.each([
+    ['changes.jsonl is cut', 'truncate -s -10 changes.jsonl', 'changes'],
+    ['events.jsonl is a link', 'mv events.jsonl ../e; ln -s ../e events.jsonl', 'events'],
+    ['events.jsonl is missing', 'rm events.jsonl', 'events'],
+    ['the manifest is missing', 'rm SHA256SUMS', 'digest'],
+  ])('shows the rest when %s', (_, harm, part) => {
+    const { box, capsule } = sandboxWithRun();
+    box.bash(`cd '${capsule}' && ${harm}`);
+    const shown = box.agentdiff(['show']);
+    expect(shown).toMatchObject({ status: 1, stderr: '' });
+    expect(shown.stdout).toMatch(/NOT INTACT/);
+    expect(shown.stdout).toContain('command    rm f');
+    const json = box.json(['show']);
+    expect(json.unreadable).toMatchObject([{ part }]);
+    expect(json.changes).toHaveLength(part === 'changes' ? 0 : 1);
+  });
+
+  it('names the next step when capsule.json cannot be read', () => {
+    const { box, capsule } = sandboxWithRun();
+    fs.writeFileSync(path.join(capsule, 'capsule.json'), '{}\n');
+    const shown = box.agentdiff(['show']);
+    expectError(shown, 'CAPSULE_INVALID', 4);
+    expect(shown.stderr.split('\n')[1]).toContain(`agentdiff verify ${path.basename(capsule)}`);
+  });
+
+  it.each([
+    ['an extra file', 'touch extra'],
+    ['a missing file', 'rm events.jsonl'],
+    ['a link', 'mv events.jsonl ../e; ln -s ../e events.jsonl'],
+  ])('list marks it as damaged, without reading it: %s', (_, harm) => {
+    const { box, capsule } = sandboxWithRun();
+    expect(box.json(['list']).runs).toMatchObject([{ state: 'sealed' }]);
+    box.bash(`cd '${capsule}' && ${harm}`);
+    expect(box.json(['list']).runs).toMatchObject([
+      { state: 'damaged', problem: 'CAPSULE_DAMAGED', kind: 'run' },
+    ]);
+    expect(box.agentdiff(['list']).stdout).toContain('damaged');
+  });
+
+  it('says what is wrong in words, where it is, and under the run id', () => {
+    const { box, capsule } = sandboxWithRun();
+    fs.writeFileSync(path.join(capsule, 'SHA256SUMS'), 'x\n');
+    const { stdout } = box.agentdiff(['verify']);
+    expect(stdout.startsWith(`${path.basename(capsule)}: `)).toBe(true);
+    expect(stdout).not.toMatch(/file is (extra|not-a-file|malformed)/);
+    expect(findingsOf(box)).toContain('schema-valid: malformed SHA256SUMS');
+  });
+
+  it('a directory that never was a capsule is one error, not a list of its files', () => {
+    const box = sandbox();
+    box.bash('touch a b');
+    expectError(box.agentdiff(['verify', '.']), 'CAPSULE_NOT_FOUND', 2);
+  });
+});
+
 it('T1: taken apart in every other way it is refused in a line or two, and never a crash', () => {
   const { box, capsule } = sandboxWithRun();
   const whole = path.join(box.home, 'whole');

@@ -65,6 +65,8 @@ describe('run', () => {
     ['ls', ['run', 'ls']],
     ['ls -la', ['run', 'ls', '-la']],
     ['npm --version', ['run', 'npm', '--version']],
+    ['an option without its value', ['run', '--task', '--', 'echo', 'x']],
+    ['a file option without its value', ['run', '--result-file', '--', 'echo', 'x']],
   ])('does not guess where a command without -- begins: %s', (_, args) => {
     const ended = sandbox().agentdiff(args);
     expect(ended).toMatchObject({ status: 125, stdout: '' });
@@ -154,6 +156,60 @@ describe('run', () => {
   });
 });
 
+describe('run, interrupted during its first scan', () => {
+  it.each([
+    ['INT', 130],
+    ['TERM', 143],
+  ])('SIG%s: says so in one line, starts nothing and leaves no run', (signal, status) => {
+    const { bash, json, ws } = sandbox();
+    bash('for i in $(seq 6000); do echo $i > f$i; done');
+    const ended = bash(`T run -- touch started & P=$!
+      until [ -n "$(ls -A "$AGENTDIFF_STORE"/workspaces/*/pending 2> /dev/null)" ]; do :; done; kill -${signal} $P; wait $P`);
+    expect(ended).toMatchObject({ status, stdout: '' });
+    expect(codeOf(ended)).toBe('INTERRUPTED');
+    expect(ended.stderr.trimEnd().split('\n')).toHaveLength(1);
+    expect(existsSync(join(ws, 'started'))).toBe(false);
+    expect(json(['list']).runs).toEqual([]);
+  });
+
+  it('killed: the run is never-started, and no command or snapshot is claimed', () => {
+    const { bash, json, agentdiff } = sandbox();
+    bash('for i in $(seq 6000); do echo $i > f$i; done');
+    bash(`T run -- true & P=$!
+      until [ -n "$(ls -A "$AGENTDIFF_STORE"/workspaces/*/pending 2> /dev/null)" ]; do :; done; kill -9 $P; wait $P`);
+    const [run] = json(['list']).runs;
+    expect(run).toMatchObject({ state: 'never-started' });
+    const shown = json(['show', run.runId]).error;
+    expect(shown).toMatchObject({ code: 'RUN_UNSEALED', data: { state: 'never-started' } });
+    expect(shown.hint).not.toContain('snapshot');
+    const { stdout } = agentdiff(['doctor']);
+    expect(stdout).toMatch(/unsealed runs: .*nothing was run/);
+    expect(stdout).not.toContain('before-snapshots');
+  });
+});
+
+describe('show and diff', () => {
+  it('show where a link led, and print text differences that patch takes', (context) => {
+    const { bash, ws, agentdiff } = sandbox();
+    if (bash('patch --version').status !== 0) return context.skip('there is no patch');
+    bash(`printf 'one\n\ttab\n' > edited; echo old > gone; ln -s edited link; cp -r . ../copy`);
+    bash("T run -- sh -c 'echo two >> edited; rm gone link; echo new > made; ln -s made link2'");
+    expect(agentdiff(['show']).stdout).toMatch(/link -> edited .*\n.*link2 -> made /);
+    const diff = agentdiff(['diff']).stdout;
+    expect(diff).toMatch(/^--- a\/gone\n\+\+\+ \/dev\/null$/m);
+    expect(diff).toMatch(/^--- \/dev\/null\n\+\+\+ b\/made$/m);
+    writeFileSync(join(ws, '..', 'diff'), diff);
+    expect(bash('cd ../copy && patch -p1 < ../diff').status).toBe(0);
+    for (const name of ['edited', 'made'])
+      expect(readFileSync(join(ws, '..', 'copy', name))).toEqual(readFileSync(join(ws, name)));
+    expect(existsSync(join(ws, '..', 'copy', 'gone'))).toBe(false);
+  });
+
+  it('name a run without a name', () => {
+    expect(sandbox().agentdiff(['show', '']).stderr).toContain('""');
+  });
+});
+
 describe('recover', () => {
   it('never asks without a terminal: it prints the plan and names the option', () => {
     const { agentdiff, bash, ws } = sandbox();
@@ -225,7 +281,7 @@ describe('output', () => {
       // eslint-disable-next-line no-control-regex
       expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
     }
-    expect(texts[1]?.split('\n').filter((line) => line.includes('.txt  ('))).toHaveLength(1);
+    expect(texts[1]?.split('\n').filter((line) => line.includes('.txt  (file'))).toHaveLength(1);
   });
 
   it('ends quietly when its reader goes away, and loudly when it cannot be written', () => {
@@ -283,5 +339,12 @@ describe('output', () => {
     agentdiff(['run', '--quiet', '--log-file', file, '--', 'true']);
     const verbose = agentdiff(['run', '--quiet', '--verbose', '--', 'true']).stderr;
     for (const text of [verbose, readFileSync(file, 'utf8')]) expect(lastLine(text)).toHaveProperty('msg');
+    const lines = verbose
+      .trim()
+      .split('\n')
+      .map((line): unknown => JSON.parse(line));
+    expect(lines).toContainEqual(
+      expect.objectContaining({ event: expect.objectContaining({ type: 'child-started' }) as object }),
+    );
   });
 });

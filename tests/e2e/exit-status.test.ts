@@ -206,6 +206,16 @@ describe('doctor', () => {
   });
 });
 
+describe('refused paths', () => {
+  it('are a finding of doctor, and the plan of a dry run is done with all the same', () => {
+    const box = sandbox();
+    box.bash('echo 1 > f; T run -- rm f; echo 2 > f');
+    expect(box.agentdiff(['doctor', 'last']).status).toBe(1);
+    expect(box.agentdiff(['recover', '--dry-run']).status).toBe(0);
+    expect(box.agentdiff(['recover', '--yes']).status).toBe(3);
+  });
+});
+
 describe('statuses of success', () => {
   it('0 for all that was done, 1 for findings, 3 for some paths refused, 4 for all', () => {
     const box = sandbox();

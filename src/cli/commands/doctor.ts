@@ -9,7 +9,7 @@ import {
 import type { Session } from '../session.ts';
 import { statusOf } from './verify.ts';
 
-/** Status 1 when something does not work, the run's capsule is not intact, or nothing of it can be recovered now. */
+/** Status 1 when something does not work, the run's capsule is not intact, or a path of it could not be recovered now. */
 export async function doctorCommand(session: Session, ref: string | undefined): Promise<number> {
   const { context, place, output, json } = session;
   if (ref === undefined) {
@@ -19,5 +19,7 @@ export async function doctorCommand(session: Session, ref: string | undefined): 
   }
   const report = examineRun(context, place, ref);
   await output.print(json ? renderExaminationJson(report) : renderExamination(report, output.outStyle));
-  return statusOf(report.capsule) || (report.plan instanceof AgentdiffError ? EXIT.findings : EXIT.done);
+  const { plan } = report;
+  const isAllRecoverable = !(plan instanceof AgentdiffError) && plan.counts.refused === 0;
+  return statusOf(report.capsule) || (isAllRecoverable ? EXIT.done : EXIT.findings);
 }

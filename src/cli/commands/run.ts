@@ -3,6 +3,7 @@ import { type OutputFile, prepareOutputFile } from '../../operations/output.ts';
 import { absolute } from '../../operations/own-process.ts';
 import { reversibilityOf } from '../../operations/reversibility.ts';
 import { run, type RunReport, type RunRequest } from '../../operations/run.ts';
+import { watchInterrupts } from '../interrupt.ts';
 import type { RunOptions } from '../options.ts';
 import { errorDocument, renderError } from '../render/error.ts';
 import { jsonLine } from '../render/json.ts';
@@ -34,10 +35,17 @@ export async function runCommand(
     options.resultFile === undefined
       ? undefined
       : prepareOutputFile(absolute(options.resultFile, context.cwd));
-  const report = await orTellResultFile(resultFile, () =>
-    run(context, request, (notice) => output.tell(renderNotice(notice, output.errStyle))),
-  );
-  return finish(session, report, resultFile, options);
+  const interrupts = watchInterrupts();
+  try {
+    const report = await orTellResultFile(resultFile, () =>
+      run(context, { ...request, refuseInterrupted: interrupts.check }, (notice) =>
+        output.tell(renderNotice(notice, output.errStyle)),
+      ),
+    );
+    return finish(session, report, resultFile, options);
+  } finally {
+    interrupts.release();
+  }
 }
 
 /** Who reads the result file learns of a failure before the child from it too. */

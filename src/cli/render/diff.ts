@@ -4,11 +4,19 @@ import { changeWord, showStates } from './state.ts';
 import type { Style } from './style.ts';
 import { escapeControls, lines, showPath, showPlace } from './words.ts';
 
-/** One path: a heading, then its hunks. For reading; `--json` has the exact text of each patch. */
+/** One path: a heading, then its hunks. For reading and, where names and lines are plain text, for `patch -p1`; `--json` has the exact text of each. */
 export function renderDiffItem(item: DiffItem, style: Style): string {
   const { before, after, path } = item;
   const heading = `${changeWord(item)} ${showPath(path, (after ?? before)?.kind)}  (${showStates(before, after)})`;
-  return lines([style.strong(heading), ...bodyLines(item.body, style), '']);
+  const names = item.body.is === 'text' ? fileLines(item, style) : [];
+  return lines([style.strong(heading), ...names, ...bodyLines(item.body, style), '']);
+}
+
+/** As `diff -u` names the two sides: with plain names and text the output is a patch. A side that is no file is nothing to `patch`. */
+function fileLines({ path, before, after }: DiffItem, style: Style): string[] {
+  const name = (letter: string, side: DiffItem['before']): string =>
+    side?.kind === 'file' ? `${letter}/${showPath(path)}` : '/dev/null';
+  return [style.bad(`--- ${name('a', before)}`), style.good(`+++ ${name('b', after)}`)];
 }
 
 function bodyLines(body: DiffItem['body'], style: Style): string[] {
@@ -32,12 +40,12 @@ function bodyLines(body: DiffItem['body'], style: Style): string[] {
   }
 }
 
-/** A tab would be an escape in text that is to be read as lines of a file; an arrow shows it and keeps it apart from blanks. */
+/** A tab stands as it is: it harms nothing, and a patch with anything else in its place would not fit. */
 function patchLine(line: string, style: Style): string {
   const shown = line
     .split('\t')
     .map((part) => escapeControls(part))
-    .join('→   ');
+    .join('\t');
   if (line.startsWith('+')) return style.good(shown);
   if (line.startsWith('-')) return style.bad(shown);
   return line.startsWith('@@') ? style.dim(shown) : shown;

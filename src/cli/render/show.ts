@@ -1,25 +1,40 @@
-import type { CapsuleDocument, ChangeRecord, Reversibility } from '../../capsule/index.ts';
+import type { CapsuleDocument, Reversibility } from '../../capsule/index.ts';
 import { escapeText } from '../../core/index.ts';
-import type { ShowReport } from '../../operations/show.ts';
+import type { ShowReport, ShownChange } from '../../operations/show.ts';
 import { jsonBytes, jsonLine, withJsonPath } from './json.ts';
 import { reversibilityLines, ROOT_RULES } from './run.ts';
 import { changeWord, showStates } from './state.ts';
 import type { Style } from './style.ts';
 import { NOT_AUTHENTIC } from './verify.ts';
-import { count, lines, showArgv, showBytes, showDuration, showExit, showNumber, showPath } from './words.ts';
+import {
+  count,
+  escapeControls,
+  lines,
+  showArgv,
+  showBytes,
+  showDuration,
+  showExit,
+  showNumber,
+  showPath,
+  showPlace,
+} from './words.ts';
 
 /** Everything that a person may want of one run; the JSON form has the rest. */
 export function renderShow(report: ShowReport, words: Reversibility, style: Style): string {
-  const { capsule, changes, problems, digest } = report;
+  const { capsule, changes, problems, digest, unreadable } = report;
+  const isCut = unreadable.some(({ part }) => part === 'changes');
   return lines([
     headOf(capsule, style),
-    ...problems.map((problem) =>
-      style.bad(`  NOT INTACT  ${escapeText(problem.member)}: ${problem.problem}`),
+    ...problems.map((problem) => style.bad(`  NOT INTACT  ${escapeText(problem.member)}: ${problem.what}`)),
+    ...unreadable.map(({ part, why }) =>
+      style.bad(
+        `  NOT SHOWN   ${part}${part === 'digest' ? '' : ' from the damage on'}: ${escapeControls(why)}`,
+      ),
     ),
     ...facts(capsule).map(([name, value]) => `  ${name.padEnd(10)} ${value}`),
-    `  digest     ${digest}`,
+    ...(digest === undefined ? [] : [`  digest     ${digest}`]),
     ...coverageLines(capsule.coverage),
-    `changes: ${count(changes.length, 'entry', 'entries')}`,
+    `changes: ${count(changes.length, 'entry', 'entries')}${isCut ? ' that can be read' : ''}`,
     ...changes.map((change) => changeLine(change, style)),
     ...reversibilityLines(words),
     `  ${NOT_AUTHENTIC}`,
@@ -96,29 +111,47 @@ function coverageLines({ unobserved, lowered }: CapsuleDocument['coverage']): st
 }
 
 /** The path comes last but for what is wrong with it, so that columns stand under each other. */
-function changeLine(change: ChangeRecord, style: Style): string {
+function changeLine(change: ShownChange, style: Style): string {
   const word = changeWord(change);
   const colour = { created: style.good, deleted: style.bad, modified: style.warn }[word];
   const path = showPath(change.path, (change.after ?? change.before)?.state.kind);
   const states = showStates(change.before?.state, change.after?.state);
+  const target = showTargets(change.targets);
   const decision =
     change.decision === 'allow' ? [] : [`${change.decision} (rule ${escapeText(change.rule)})`];
   const notes = [...(change.reason === undefined ? [] : [change.reason]), ...decision];
-  return `  ${colour(word.padEnd(8))} ${path}  (${states})${notes.length === 0 ? '' : `  ${style.warn(notes.join(', '))}`}`;
+  return `  ${colour(word.padEnd(8))} ${path}${target}  (${states})${notes.length === 0 ? '' : `  ${style.warn(notes.join(', '))}`}`;
+}
+
+/** Behind the name, as `ls -l` does; both when the link was turned to something else. */
+function showTargets(targets: ShownChange['targets']): string {
+  const all = [targets?.before, targets?.after].filter((target) => target !== undefined);
+  return all.length === 0 ? '' : ` -> ${[...new Set(all)].map(showPlace).join(', then ')}`;
 }
 
 export function renderShowJson(report: ShowReport, words: Reversibility): string {
   const changes = report.changes.map(changeDocument);
-  const problems = report.problems.map(({ member, problem }) => ({ member: jsonBytes(member), problem }));
+  const problems = report.problems.map(({ member, ...rest }) => ({ member: jsonBytes(member), ...rest }));
   return jsonLine({ ...report, problems, changes, reversibility: words, note: NOT_AUTHENTIC });
 }
 
 /** Nanoseconds are texts, for they do not fit into a JSON number. */
-function changeDocument(change: ChangeRecord): object {
-  return withJsonPath({ ...change, ...side('before', change.before), ...side('after', change.after) });
+function changeDocument({ targets, ...change }: ShownChange): object {
+  const { before, after } = targets ?? {};
+  return withJsonPath({
+    ...change,
+    ...side('before', change.before),
+    ...side('after', change.after),
+    ...(targets && {
+      targets: {
+        ...(before !== undefined && { before: jsonBytes(before) }),
+        ...(after !== undefined && { after: jsonBytes(after) }),
+      },
+    }),
+  });
 }
 
-function side(name: string, observed: ChangeRecord['before']): object {
+function side(name: string, observed: ShownChange['before']): object {
   if (observed?.particulars === undefined) return {};
   const { particulars } = observed;
   return {

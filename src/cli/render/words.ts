@@ -1,10 +1,11 @@
 /** The small parts that all text renderers share. Everything that comes from a tree, a child or a capsule passes through here. */
 import { type ByteString, displayArgv, escapeText, type RelPath, ROOT_PATH } from '../../core/index.ts';
 
-/** A path of the workspace on one line; a directory ends in `/`. */
+/** A path of the workspace on one line; a directory ends in `/`, and a blank at the end is made visible. */
 export function showPath(path: RelPath, kind?: string): string {
   if (path === ROOT_PATH) return './';
-  return kind === 'directory' ? `${escapeText(path)}/` : escapeText(path);
+  const shown = escapeText(path).replace(/ $/, '\\x20');
+  return kind === 'directory' ? `${shown}/` : shown;
 }
 
 export function showPlace(path: ByteString): string {

@@ -28,7 +28,7 @@ export interface Swap {
 }
 
 /**
- * Compare-and-swap of one name inside an anchored directory (design, section 10): the current entry is moved aside, what was moved is
+ * Compare-and-swap of one name inside an anchored directory (docs/recovery.md): the current entry is moved aside, what was moved is
  * compared with the expected state, the wanted entry is put in place by a call that fails if the name exists, and only then is the old one
  * dropped. On any mismatch the old one is put back. So what is destroyed was proven to be the expected state, in a race too.
  */

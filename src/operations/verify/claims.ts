@@ -11,6 +11,7 @@ import { parsePolicy } from '../../policy/parse.ts';
 import { type Change, diffSnapshots, type State } from '../../snapshot/index.ts';
 import type { WorkspaceStore } from '../../store/index.ts';
 import { previousCapsuleOf } from '../workspace/previous.ts';
+import { FILE_PROBLEMS, isFileProblem } from './file-problems.ts';
 
 export type ClaimName =
   | 'files-intact'
@@ -51,7 +52,7 @@ const MAX_FINDINGS = 100;
 export function checkFilesIntact(reader: CapsuleReader): Claim {
   const findings = reader
     .checkFiles()
-    .map(({ member, problem }) => ({ code: problem, where: member, what: `file is ${problem}` }));
+    .map(({ member, problem }) => ({ code: problem, where: member, what: FILE_PROBLEMS[problem] }));
   return claim('files-intact', findings, 'every file has the digest that SHA256SUMS names');
 }
 
@@ -76,8 +77,17 @@ function policyFindings(reader: CapsuleReader): Finding[] {
     parsePolicy(reader.policy());
     return [];
   } catch (error) {
-    return [{ code: 'invalid', where: 'policy.json', what: messageOf(error) }];
+    return [policyFinding(error)];
   }
+}
+
+/** Without a manifest no document's digest can be compared: that is a fault of the manifest. */
+function policyFinding(error: unknown): Finding {
+  const what = messageOf(error);
+  const { member, problem } = error instanceof AgentdiffError ? error.data : {};
+  if (typeof member !== 'string' || !isFileProblem(problem))
+    return { code: 'invalid', where: 'policy.json', what };
+  return { code: problem, where: member, what: FILE_PROBLEMS[problem] };
 }
 
 /**

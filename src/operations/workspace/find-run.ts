@@ -1,5 +1,6 @@
 import { AgentdiffError, escapeText, type RunId } from '../../core/index.ts';
 import type { WorkspaceStore } from '../../store/index.ts';
+import { pendingRuns } from './intent.ts';
 
 /** A run of this workspace and whether its capsule is sealed. */
 export interface FoundRun {
@@ -23,7 +24,7 @@ export function findRun(store: WorkspaceStore, ref: string): FoundRun {
   const matches = [...sealed, ...pending].filter((id) => ref !== '' && id.startsWith(ref));
   const [match] = matches;
   if (match === undefined) {
-    throw new AgentdiffError('RUN_UNKNOWN', `no run of this workspace is called ${escapeText(ref)}`, {
+    throw new AgentdiffError('RUN_UNKNOWN', `no run of this workspace is called ${escapeText(ref) || '""'}`, {
       hint: LIST_HINT,
       data: { ref },
     });
@@ -45,14 +46,25 @@ export function findRun(store: WorkspaceStore, ref: string): FoundRun {
 export function findSealedRun(store: WorkspaceStore, ref: string): RunId {
   const { runId, sealed } = findRun(store, ref);
   if (sealed) return runId;
-  throw new AgentdiffError(
-    'RUN_UNSEALED',
-    `run ${runId} has no sealed capsule: it is still active, or it was interrupted`,
-    {
-      hint: 'its before-snapshot is in the store, its result is not known; `agentdiff list` shows the state of each run',
-      data: { runId },
-    },
-  );
+  const run = pendingRuns(store).find((pending) => pending.runId === runId);
+  const state = run?.active ? 'active' : run?.intent === undefined ? 'never-started' : 'unsealed';
+  const [why, hint] = UNSEALED[state];
+  throw new AgentdiffError('RUN_UNSEALED', `run ${runId} has no sealed capsule: ${why}`, {
+    hint: `${hint}; \`agentdiff list\` shows the state of each run`,
+    data: { runId, state },
+  });
 }
+
+const UNSEALED = {
+  active: ['it is still active', 'wait until it has ended'],
+  unsealed: [
+    'it was interrupted',
+    'its before-snapshot is in the store; its command may have run, and what it changed was not recorded',
+  ],
+  'never-started': [
+    'it was interrupted before the command started',
+    'nothing was run, so there is nothing to take back',
+  ],
+} as const;
 
 const LIST_HINT = '`agentdiff list` shows the runs of this workspace; --root and --store choose another one';

@@ -29,7 +29,7 @@ export interface Root {
 export const POLICY_FILE = 'agentdiff.yaml' as Name;
 
 /**
- * Finds the workspace root once (design, end of section 10): `--root`, `AGENTDIFF_ROOT`, the nearest ancestor with a policy file, the
+ * Finds the workspace root once, as README.md says (Commands): `--root`, `AGENTDIFF_ROOT`, the nearest ancestor with a policy file, the
  * nearest with a `.git`, else the current directory.
  * @throws ROOT_UNREADABLE
  */

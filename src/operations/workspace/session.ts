@@ -44,7 +44,7 @@ export const RUN_ID_VARIABLE = 'AGENTDIFF_RUN_ID';
 
 /**
  * One observed span of a workspace: before-snapshot, what happens in between, after-snapshot, seal. A run and a recover are both one.
- * The order of what is made durable is that of design section 6: objects and trees, then the intent; at the end objects and trees, capsule, publish.
+ * The order of what is made durable is that of docs/store-format.md: objects and trees, then the intent; at the end objects and trees, capsule, publish.
  */
 export class Session {
   readonly runId: RunId;

@@ -26,6 +26,20 @@ const VARIANTS: readonly (readonly [name: string, facts: ReversibilityFacts, tie
 ];
 
 describe('the words on what can be taken back', () => {
+  it('name fifos among what is not made again', () => {
+    const { limits } = wordReversibility({
+      ...ALL,
+      notRecoverable: [{ reason: 'unsupported-kind', count: 1 }],
+    });
+    expect(limits[0]).toContain('fifos');
+  });
+
+  it('do not call unrecorded what is listed', () => {
+    const [limit] = wordLimits({ ...ALL, coverageComplete: false });
+    expect(limit).toContain('names and metadata');
+    expect(limit).not.toContain('recorded');
+  });
+
   it.each(VARIANTS)('%s: the tier', (_, facts, tier) => {
     expect(wordReversibility(facts).tier).toBe(tier);
   });

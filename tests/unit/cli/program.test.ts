@@ -38,6 +38,7 @@ describe('the command line', () => {
     ['a word before the dashes', ['run', 'ls', '--', '-la']],
     ['nothing behind the dashes', ['run', '--']],
     ['nothing at all', ['run']],
+    ['the dashes as the value of an option before the name', ['--root', '--', 'run', 'ls']],
   ])('refuses a run with %s', async (_, argv) => {
     await expect(parse(...argv)).rejects.toMatchObject({ code: 'USAGE' });
   });
@@ -47,6 +48,9 @@ describe('the command line', () => {
     // Were it taken for ours, `npm --version` would print our version and succeed.
     ['run', 'npm', '--version'],
     ['run', '--json', '--', 'ls'],
+    ['run', '--task', '--', 'ls'],
+    ['run', '--result-file', '--', 'ls'],
+    ['--store', 'x', 'run', '--capture', '--', 'ls'],
     ['run', '--fail-on', 'sometimes', '--', 'ls'],
     ['show', 'one', 'two'],
     ['nonsense'],

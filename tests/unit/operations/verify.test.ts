@@ -390,7 +390,6 @@ describe('what is verified', () => {
 
 describe('a hostile directory', () => {
   const rows: [string, (dir: string) => void][] = [
-    ['is empty', () => {}],
     ['holds a fifo for each document', (dir) => members(dir, (file) => void spawnSync('mkfifo', [file]))],
     ['holds links to other files', (dir) => members(dir, (file) => fs.symlinkSync('/etc/passwd', file))],
     [
@@ -418,6 +417,13 @@ describe('a hostile directory', () => {
     expect(verdict.verdict).toBe('fails');
     expect(verdict.runId).toBeUndefined();
     expect(verdict.claims.filter(({ status }) => status === 'holds')).toEqual([]);
+  });
+
+  it('without a document or a manifest is no capsule, whatever else it holds', () => {
+    const { here } = two();
+    const dir = temporaryDir();
+    fs.writeFileSync(path.join(dir, 'changes.jsonl'), '');
+    expect(() => verify(here, dir)).toThrowError(expect.objectContaining({ code: 'CAPSULE_NOT_FOUND' }));
   });
 });
 

@@ -14,6 +14,11 @@ import {
 import { fromBytes, type RelPath } from '../../../../src/core/index.ts';
 
 describe('words', () => {
+  it('make a blank at the end of a name visible', () => {
+    expect(['a ', 'a', ' a b'].map((name) => showPath(name as RelPath))).toEqual(['a\\x20', 'a', ' a b']);
+    expect(showPath('d ' as RelPath, 'directory')).toBe('d\\x20/');
+  });
+
   it('show numbers, sizes and durations', () => {
     expect([0, 999, 1000, 40231, 1234567].map(showNumber)).toEqual([
       '0',
