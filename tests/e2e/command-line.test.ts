@@ -164,7 +164,7 @@ describe('run, interrupted during its first scan', () => {
     const { bash, json, ws } = sandbox();
     bash('for i in $(seq 6000); do echo $i > f$i; done');
     const ended = bash(`T run -- touch started & P=$!
-      until [ -n "$(ls -A "$AGENTDIFF_STORE"/workspaces/*/pending 2> /dev/null)" ]; do :; done; kill -${signal} $P; wait $P`);
+      until ls "$AGENTDIFF_STORE"/workspaces/*/pending/2*/capsule > /dev/null 2>&1; do :; done; kill -${signal} $P; wait $P`);
     expect(ended).toMatchObject({ status, stdout: '' });
     expect(codeOf(ended)).toBe('INTERRUPTED');
     expect(ended.stderr.trimEnd().split('\n')).toHaveLength(1);
@@ -176,7 +176,7 @@ describe('run, interrupted during its first scan', () => {
     const { bash, json, agentdiff } = sandbox();
     bash('for i in $(seq 6000); do echo $i > f$i; done');
     bash(`T run -- true & P=$!
-      until [ -n "$(ls -A "$AGENTDIFF_STORE"/workspaces/*/pending 2> /dev/null)" ]; do :; done; kill -9 $P; wait $P`);
+      until ls "$AGENTDIFF_STORE"/workspaces/*/pending/2*/capsule > /dev/null 2>&1; do :; done; kill -9 $P; wait $P`);
     const [run] = json(['list']).runs;
     expect(run).toMatchObject({ state: 'never-started' });
     const shown = json(['show', run.runId]).error;

@@ -41,7 +41,7 @@ it('F2: newline, tab and blank in a name make no further entries and no further 
   expect(changesOf(box)).toEqual(['deleted file a\nb', 'deleted file c\td ']);
   expect(changeLines(box)).toEqual([
     String.raw`  deleted  a\nb  (file 0644 2 B)`,
-    String.raw`  deleted  c\td   (file 0644 2 B)`,
+    String.raw`  deleted  c\td\x20  (file 0644 2 B)`,
   ]);
   expectPlainReports(box);
   expect(recover(box)).toEqual({ status: 0, results: ['restored a\nb', 'restored c\td '] });
