@@ -113,6 +113,8 @@ interface WorkspaceDocument {
   /** Decimal. */
   dev: string;
   ino: string;
+  /** When the root was made, nanoseconds since the epoch, decimal: inode numbers are used again. Absent where it is not known. */
+  born?: string;
   chosenBy: ChosenBy;
   /** How the user spelled it, when that is not the real path; it may be relative. */
   spelling?: AbsolutePathDocument;

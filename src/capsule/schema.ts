@@ -156,6 +156,7 @@ const workspace = z.strictObject({
   root: absolutePath,
   dev: decimal,
   ino: decimal,
+  born: decimal.exactOptional(),
   chosenBy: z.enum(['option', 'environment', 'policy-file', 'git', 'cwd']),
   spelling: absolutePath.exactOptional(),
 });

@@ -27,6 +27,8 @@ export interface Stat {
   readonly rdev: bigint;
   readonly mtimeNs: bigint;
   readonly ctimeNs: bigint;
+  /** When the inode was made, which tells it from a later one with its number; absent where the file system does not know. */
+  readonly bornNs?: bigint;
 }
 
 const KINDS: ReadonlyMap<number, EntryKind> = new Map<number, EntryKind>([
@@ -56,6 +58,8 @@ export function toStat(raw: BigIntStats): Stat {
     rdev: isDevice ? raw.rdev : 0n,
     mtimeNs: raw.mtimeNs,
     ctimeNs: raw.ctimeNs,
+    // Where the system does not tell, 0 or the ctime stands in its place.
+    ...(raw.birthtimeNs > 0n && raw.birthtimeNs < raw.ctimeNs && { bornNs: raw.birthtimeNs }),
   };
 }
 

@@ -13,7 +13,7 @@ import { builtInPolicy, decideLaunch, isLaunchPermit } from '../policy/index.ts'
 import { Store } from '../store/index.ts';
 import { probe, type ProbeResult } from '../supervisor/index.ts';
 import { openLeftover, overlayTrial } from './doctor/overlay.ts';
-import { removeOldScratch, runTrials, type Trials, withScratch } from './doctor/trials.ts';
+import { runTrials, type Trials, withScratch } from './doctor/trials.ts';
 import { planRecover, type RecoverPlan } from './recover.ts';
 import { type CapsuleVerdict, verifyCapsule } from './verify.ts';
 import type { Context, Place } from './workspace/context.ts';
@@ -53,7 +53,7 @@ export async function examineMachine(context: Context, place: Place): Promise<Do
   } catch (error) {
     checks.push(failureCheck('store', 'store', error));
   }
-  checks.push(terminalCheck(), ...(await programChecks(context)));
+  checks.push(terminalCheck(), ...(await programChecks(context, place)));
   try {
     checks.push(unsealedCheck(context, place));
   } catch (error) {
@@ -65,7 +65,6 @@ export async function examineMachine(context: Context, place: Place): Promise<Do
 /** All that is tried by writing into the store, or the one check that nothing can be written there. */
 async function scratchChecks(context: Context, place: Place, store: Dir): Promise<Check[]> {
   try {
-    removeOldScratch(store, context.now());
     return await withScratch(store, async (scratch, name) => [
       ...trialChecks(runTrials(scratch)),
       await overlayCheck(context, place, scratch, name),
@@ -259,8 +258,8 @@ const PROGRAMS: readonly { id: string; argv: readonly [string, ...string[]]; use
   { id: 'srt', argv: ['srt', '--version'], use: 'not used yet: commands run on this machine directly' },
 ];
 
-async function programChecks(context: Context): Promise<Check[]> {
-  const results = await Promise.all(PROGRAMS.map(({ argv }) => tryProgram(context, argv)));
+async function programChecks(context: Context, place: Place): Promise<Check[]> {
+  const results = await Promise.all(PROGRAMS.map(({ argv }) => tryProgram(context, place, argv)));
   return PROGRAMS.map(({ id, use }, i) => {
     const result = results[i];
     if (result?.works)
@@ -274,7 +273,7 @@ async function programChecks(context: Context): Promise<Check[]> {
 async function overlayCheck(context: Context, place: Place, scratch: Dir, name: Name): Promise<Check> {
   const base = { id: 'overlay', title: 'overlay in a user namespace' };
   const argv = overlayTrial(scratch, `${place.store}/${name}`);
-  const result = argv && (await tryProgram(context, argv));
+  const result = argv && (await tryProgram(context, place, argv));
   if (argv !== undefined) openLeftover(scratch);
   if (result?.works)
     return { ...base, status: 'ok', detail: 'a trial mount worked; contained runs are not built yet' };
@@ -289,12 +288,27 @@ async function overlayCheck(context: Context, place: Place, scratch: Dir, name: 
   };
 }
 
-async function tryProgram(context: Context, argv: readonly [string, ...string[]]): Promise<ProbeResult> {
+/** Where no root can be opened, the current directory is what must not be searched for programs. */
+function rootPath(context: Context, place: Place): ByteString | undefined {
+  try {
+    const root = findRoot(context, place);
+    root.dir.close();
+    return root.path;
+  } catch {
+    return realPath(context.cwd);
+  }
+}
+
+async function tryProgram(
+  context: Context,
+  place: Place,
+  argv: readonly [string, ...string[]],
+): Promise<ProbeResult> {
   const { permit } = decideLaunch(builtInPolicy(), { argv, cwd: TOOL_DIRECTORY, workspaceId: '' });
   invariant(permit !== undefined, 'the built-in policy allows every command');
   return await probe(permit, {
     isPermit: isLaunchPermit,
-    env: toolEnvironment(context, realPath(context.cwd)),
+    env: toolEnvironment(context, rootPath(context, place)),
   });
 }
 

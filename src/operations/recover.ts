@@ -22,6 +22,7 @@ import {
   refuseActiveRun,
   refuseDamaged,
   refuseOtherRoot,
+  withOwnRoot,
 } from './recover/preconditions.ts';
 import { Staging } from './recover/staging.ts';
 import type { Context, Place } from './workspace/context.ts';
@@ -101,21 +102,20 @@ export function applyRecover(
       policy: builtInPolicy(),
       recovers: shown.runId,
     });
+    // From the intent on a Ctrl-C waits until each name is old or new and the capsule says so.
+    let release = (): void => {};
     try {
-      session.snapshotBefore();
+      session.snapshotBefore(() => {
+        release = holdSignals();
+      });
       const plan = planAgain(session, shown, () => {
         refuseActiveRun(store, session.runId);
         return planFor(root, store, shown.runId, paths, shown.capsule);
       });
-      // From here on names are changing: a Ctrl-C waits until each is old or new and the capsule says so.
-      const release = holdSignals();
-      try {
-        return perform(context, root, session, plan, consent);
-      } finally {
-        release();
-      }
+      return perform(context, root, session, plan, consent);
     } finally {
       session.close();
+      release();
     }
   } finally {
     opened.close();
@@ -163,11 +163,10 @@ function sealed(
     // What was done was done; what was refused is for a person to look at.
     outcome: () => (refused > 0 ? 'review' : 'passed'),
   } as const;
-  return {
-    ...report,
-    sealed: session.seal(ending, () => {}),
-    exitStatus: refused > 0 ? EXIT.partly : EXIT.done,
-  };
+  const seal = session.seal(ending, () => {});
+  // What was put back is not where it is looked for when the root is not at its path any more.
+  const isWhole = refused === 0 && seal.capsule.coverage.root === undefined;
+  return { ...report, sealed: seal, exitStatus: isWhole ? EXIT.done : EXIT.partly };
 }
 
 function reportOf(
@@ -192,8 +191,9 @@ function planFor(
   try {
     const reader = CapsuleReader.open(dir);
     refuseDamaged(reader, store, runId, known);
-    const changes = [...reader.changes()];
-    refuseOtherRoot(reader.document(), changes, root);
+    const document = reader.document();
+    const changes = withOwnRoot([...reader.changes()], document, root);
+    refuseOtherRoot(document, changes, root);
     refuseUnseen(pathsWithoutChange(paths, changes));
     return makePlan({
       runId,

@@ -28,6 +28,17 @@ describe('a root that is not at its path when the run ends', () => {
     expectIntact(box);
   });
 
+  it('was removed after its mode was changed: both come back', () => {
+    const box = sandbox();
+    box.bash('chmod 750 .; echo 1 > k');
+    const removed = box.bash(`T run -- sh -c 'chmod 700 "$PWD"; exec rm -rf "$PWD"'`);
+    expect(removed.stderr).toContain('next: mkdir');
+    box.bash('mkdir -m 755 ws', { cwd: path.dirname(box.ws) });
+    expect(recover(box).status).toBe(0);
+    expect(box.bash('stat -c %a .; cat k').stdout).toBe('750\n1\n');
+    expect(recover(box).results).toEqual(['already-right k']);
+  });
+
   it('is never called unchanged, even when nothing in it changed', () => {
     const box = sandbox();
     const removed = box.bash('T run -- rmdir "$PWD"');
@@ -58,12 +69,41 @@ it.each(['./tools:', ':', '', 'tools:', '$PWD/tools:'])(
   },
 );
 
+it('doctor looks for no program below the root, wherever it is started', () => {
+  const box = sandbox();
+  box.bash(
+    'mkdir .git bin src; for name in git strace srt unshare; do printf "#!/bin/sh\\ntouch \\"$HOME/ran\\"\\n" > bin/$name; chmod +x bin/$name; done',
+  );
+  box.bash(
+    'cd src; PATH="$PWD/../bin:$PATH" T doctor; cd /; PATH="$OLDPWD/../bin:$PATH" T doctor --root "$OLDPWD/.."',
+  );
+  expect(fs.existsSync(path.join(box.home, 'ran'))).toBe(false);
+});
+
+it('doctor removes nothing that it did not make', () => {
+  const box = sandbox();
+  box.bash(
+    'mkdir -p ../v/.agentdiff-tmp-feedfeedfeedfeed; echo mine > ../v/.agentdiff-tmp-feedfeedfeedfeed/k; touch -d 2020-01-01 ../v/.agentdiff-tmp-feedfeedfeedfeed; chmod 700 ../v; T doctor --store ../v',
+  );
+  expect(box.bash('cat ../v/.agentdiff-tmp-feedfeedfeedfeed/k').stdout).toBe('mine\n');
+});
+
 it('a run id that is handed on by a process which outlived its run makes no part of that run', () => {
   const box = sandbox();
   box.bash('echo 1 > a; echo b > b; T run -- sh -c "echo 2 > a"');
   const parent = path.basename(box.newestCapsule());
   box.bash(`AGENTDIFF_RUN_ID=${parent} T run -- rm b`);
   expect(recover(box)).toEqual({ status: 0, results: ['restored b'] });
+});
+
+it('a run inside another one that lasts longer than it is a run of its own', () => {
+  const box = sandbox();
+  box.bash('echo 1 > f');
+  box.bash(
+    `T run -- sh -c "(T run -- sh -c 'while [ ! -e go ]; do sleep 0.02; done; rm f' >/dev/null 2>&1 </dev/null & while [ -z \\"\\$(T list --json | grep active.*active)\\" ]; do sleep 0.05; done)"`,
+  );
+  box.bash('touch go; while [ -e f ] || T list | grep -q active; do sleep 0.05; done');
+  expect(recover(box).results).toContain('restored f');
 });
 
 it('C2: a run that is active in another pid namespace is active', async (context) => {

@@ -62,6 +62,11 @@ export function renderRecover(report: RecoverReport, style: Style): string {
     ...(refused > 0
       ? ['  refused paths were left as they are; docs/exit-codes.md says what each code means']
       : []),
+    ...(report.sealed?.capsule.coverage.root === undefined
+      ? []
+      : [
+          '  the workspace root is not at its path any more: what was put back is in the directory that was there',
+        ]),
     ...(report.sealed === undefined
       ? []
       : [

@@ -4,7 +4,6 @@ import {
   cloneFile,
   createFile,
   ensureDir,
-  isTemporaryName,
   link,
   makeSymlink,
   removeFile,
@@ -12,7 +11,6 @@ import {
   rename,
   temporaryName,
 } from '../../fs/write.ts';
-import { openLeftover } from './overlay.ts';
 
 /** What each trial in a scratch directory came to; nothing is left behind. */
 export interface Trials {
@@ -23,27 +21,6 @@ export interface Trials {
   readonly clockStepNs: bigint | undefined;
   readonly byteNames: boolean;
   readonly hardLinks: boolean;
-}
-
-/** A doctor is done in seconds. */
-const STALE_MS = 60 * 60 * 1000;
-
-/**
- * Removes what a doctor that was killed left in `store`.
- * @param now milliseconds since the epoch
- */
-export function removeOldScratch(store: Dir, now: number): void {
-  for (const name of store.names()) {
-    const seen = isTemporaryName(name) ? store.tryLstat(name) : undefined;
-    if (seen?.kind !== 'directory' || Number(seen.mtimeNs / 1_000_000n) > now - STALE_MS) continue;
-    const scratch = store.openDir(name);
-    try {
-      openLeftover(scratch);
-    } finally {
-      scratch.close();
-    }
-    removeTree(store, name);
-  }
 }
 
 /** Gives `use` a scratch directory inside `store` and removes it afterwards. */

@@ -17,8 +17,11 @@ export function confirmResults(
   const steps = new Map(plan.steps.map((step) => [step.path, step]));
   return results.map((result) => {
     const step = steps.get(result.path);
-    if (step === undefined || (result.result !== 'restored' && result.result !== 'removed')) return result;
-    if (after.has(result.path) && isAsWanted(step, after.get(result.path))) return result;
+    if (step === undefined || result.result === 'refused') return result;
+    // What was right already did not change while the recover was at work; what was done did, to what was wanted.
+    const isUntouched = !after.has(result.path);
+    if (isUntouched ? result.result === 'already-right' : isAsWanted(step, after.get(result.path)))
+      return result;
     const { path, kind } = result;
     const detail = 'it was done, and somebody changed the path again before the recover ended';
     return { path, kind, result: 'refused', code: 'changed-during', detail };

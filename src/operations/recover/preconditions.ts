@@ -3,6 +3,7 @@ import {
   CapsuleReader,
   type ChangeRecord,
   fromAbsolutePathDocument,
+  fromSnapshotDocument,
 } from '../../capsule/index.ts';
 import {
   AgentdiffError,
@@ -10,6 +11,7 @@ import {
   isWithin,
   lossyText,
   type RelPath,
+  ROOT_PATH,
   type RunId,
 } from '../../core/index.ts';
 import type { WorkspaceStore } from '../../store/index.ts';
@@ -20,7 +22,7 @@ import type { Root } from '../workspace/root.ts';
 
 /**
  * What `recover` without a run means. A recover is no run of a command here: taking back the newest command twice must find the same command.
- * A run that began while the one it names as its parent lasted, in this workspace, is a part of that one, which has its changes too. An interrupted command counts, because to
+ * A run that ended while the one it names as its parent lasted, in this workspace, is a part of that one, which has its changes too. An interrupted command counts, because to
  * take back the one before it instead would surprise; unless the newest sealed run lasted longer.
  * @throws RUN_UNKNOWN, RUN_UNSEALED
  */
@@ -51,13 +53,13 @@ function newestSealedCommand(store: WorkspaceStore): CapsuleDocument | undefined
   return undefined;
 }
 
-/** A process that outlives a run hands its run id on: what it starts later names a parent that had ended, and is no part of it. */
+/** A process that outlives a run hands its run id on: what ends after its parent was sealed is not in that one. */
 function isPartOfParent(store: WorkspaceStore, { parentRun, times }: CapsuleDocument): boolean {
   if (parentRun === undefined) return false;
   if (store.pending().includes(parentRun)) return true;
   const dir = store.openCapsule(parentRun);
   try {
-    return dir !== undefined && times.startedAt <= CapsuleReader.open(dir).document().times.endedAt;
+    return dir !== undefined && times.endedAt <= CapsuleReader.open(dir).document().times.endedAt;
   } finally {
     dir?.close();
   }
@@ -117,8 +119,13 @@ export function refuseOtherRoot(
   root: Root,
 ): void {
   const isAtItsPath = fromAbsolutePathDocument(workspace.root) === root.path;
-  const isSame = workspace.dev === root.stat.dev.toString() && workspace.ino === root.stat.ino.toString();
-  const leftNothing = coverage.root === 'removed' && changes.every(({ after }) => after === undefined);
+  const { dev, ino, bornNs } = root.stat;
+  const isSameAge =
+    workspace.born === undefined || bornNs === undefined || workspace.born === bornNs.toString();
+  const isSame = workspace.dev === dev.toString() && workspace.ino === ino.toString() && isSameAge;
+  const leftNothing =
+    coverage.root === 'removed' &&
+    changes.every(({ path, after }) => path === ROOT_PATH || after === undefined);
   if (isAtItsPath && (isSame || leftNothing)) return;
   throw new AgentdiffError(
     'ROOT_REPLACED',
@@ -138,4 +145,29 @@ export function pathsWithoutChange(
   changes: readonly { path: RelPath }[],
 ): Set<RelPath> {
   return new Set(paths.filter((path) => !changes.some((change) => isWithin(change.path, path))));
+}
+
+/**
+ * The changes, and where the run removed the root itself, the way from the metadata of the directory that was made again to those of the old one.
+ */
+export function withOwnRoot(
+  changes: readonly ChangeRecord[],
+  { coverage, snapshots }: CapsuleDocument,
+  root: Root,
+): ChangeRecord[] {
+  if (coverage.root !== 'removed') return [...changes];
+  const before = fromSnapshotDocument(snapshots.before).root;
+  const { mode, uid, gid } = root.dir.stat();
+  const own: ChangeRecord = {
+    path: ROOT_PATH,
+    before,
+    after: { state: { ...before.state, mode, uid, gid } },
+    level: 'content',
+    decision: 'allow',
+    rule: 'default',
+    recoverable: true,
+  };
+  const others = changes.filter(({ path }) => path !== ROOT_PATH);
+  const isSame = before.state.mode === mode && before.state.uid === uid && before.state.gid === gid;
+  return isSame ? others : [own, ...others];
 }

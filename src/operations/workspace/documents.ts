@@ -95,6 +95,7 @@ function toWorkspaceDocument({ path, spelling, stat, chosenBy }: Root): CapsuleD
     ...(spelling !== undefined && { spelling: toAbsolutePathDocument(spelling) }),
     dev: stat.dev.toString(),
     ino: stat.ino.toString(),
+    ...(stat.bornNs !== undefined && { born: stat.bornNs.toString() }),
     chosenBy,
   };
 }

@@ -120,13 +120,17 @@ export class Session {
     }
   }
 
-  /** The before-snapshot and then the intent are durable when this returns. On a failure the run never was. */
-  snapshotBefore(): Snapshot {
+  /**
+   * The before-snapshot and then the intent are durable when this returns. On a failure the run never was.
+   * @param beforeIntent called when the snapshot is there and the run is about to count as begun
+   */
+  snapshotBefore(beforeIntent: () => void = () => {}): Snapshot {
     try {
       this.#before = this.#scan('before');
       this.#refuseDamagedTree(this.#before);
       this.#beforeIndex = this.#index;
       if (this.#eventError !== undefined) throw this.#eventError;
+      beforeIntent();
       this.#begun.pending.writeIntent(encodeIntent(this.#intent(this.#before)));
       return this.#before;
     } catch (error) {
@@ -140,9 +144,8 @@ export class Session {
     this.#after = this.#scan('after');
     const now = statPath(this.#root.path);
     // A directory that was removed has no name left; one that was moved, or whose parent may not be entered, still has.
-    if (now === undefined)
-      this.#rootState = this.#root.dir.stat().nlink === 0 ? 'removed' : 'not-at-its-path';
-    if (now === undefined || isSameInode(now, this.#root.stat)) return this.#after;
+    if (now === undefined) return this.#afterWithoutPath(this.#after);
+    if (isSameInode(now, this.#root.stat)) return this.#after;
     throw new AgentdiffError(
       'ROOT_REPLACED',
       `another directory took the place of the workspace root: ${lossyText(this.#root.path)}`,
@@ -150,6 +153,14 @@ export class Session {
         hint: 'what changed in it was not observed; the before-snapshot is in the store',
       },
     );
+  }
+
+  #afterWithoutPath(seen: Snapshot): Snapshot {
+    const isRemoved = this.#root.dir.stat().nlink === 0;
+    this.#rootState = isRemoved ? 'removed' : 'not-at-its-path';
+    // It may have been removed while it was looked at; what was seen then is not what is left.
+    if (isRemoved && seen.entries > 0) this.#after = this.#scan('after');
+    return this.#after ?? seen;
   }
 
   /**

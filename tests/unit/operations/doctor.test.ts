@@ -80,22 +80,6 @@ describe('examining the machine', () => {
     );
   });
 
-  it('removes what a doctor that was killed left, and nothing that may be in use', async () => {
-    const here = setting();
-    const [old, fresh, foreign] = ['.agentdiff-tmp-00', '.agentdiff-tmp-01', 'doctor'].map((name) =>
-      path.join(here.store, name),
-    ) as [string, string, string];
-    for (const dir of [old, fresh, foreign])
-      fs.mkdirSync(path.join(dir, 'work', 'work'), { recursive: true });
-    fs.chmodSync(here.store, 0o700);
-    fs.chmodSync(path.join(old, 'work', 'work'), 0);
-    const longAgo = Date.now() / 1000 - 2 * 60 * 60;
-    for (const dir of [old, foreign]) fs.utimesSync(dir, longAgo, longAgo);
-    const report = await examine(here);
-    expect(statusOf(report, 'store-writable')).toBeUndefined();
-    expect(fs.readdirSync(here.store).sort()).toEqual(['.agentdiff-tmp-01', 'doctor']);
-  });
-
   it('works in a directory whose name says that it may go, should it be killed', async () => {
     const here = setting();
     const seen = path.join(here.home, 'seen');
