@@ -1,15 +1,9 @@
 import type { CapsuleDocument, ChangeRecord, ChangeTotals } from '../../capsule/index.ts';
 import { CapsuleWriter, toAbsolutePathDocument, toTimeDocument } from '../../capsule/write.ts';
 import { AgentdiffError, type Digest, invariant, isRunId, lossyText, type RunId } from '../../core/index.ts';
-import { isSameInode, mountPoints, statPath } from '../../fs/index.ts';
-import { captureLevels, changeDecisions } from '../../policy/index.ts';
-import {
-  type Change,
-  diffSnapshots,
-  scanWorkspace,
-  type Snapshot,
-  withParticulars,
-} from '../../snapshot/index.ts';
+import { isSameInode, statPath } from '../../fs/index.ts';
+import { changeDecisions } from '../../policy/index.ts';
+import { type Change, diffSnapshots, type Snapshot, withParticulars } from '../../snapshot/index.ts';
 import { type StatIndex, workspaceId } from '../../store/index.ts';
 import { openWorkspaceForWriting, type PendingRun, type WritableWorkspace } from '../../store/write.ts';
 import { assess } from './assess.ts';
@@ -17,7 +11,8 @@ import type { Context, Place } from './context.ts';
 import { type Ending, type SessionRequest, toCapsuleDocument } from './documents.ts';
 import { encodeIntent, type Intent, pendingRuns } from './intent.ts';
 import { previousCapsule } from './previous.ts';
-import { mountsBelow, type Root, type StorePosition } from './root.ts';
+import type { Root, StorePosition } from './root.ts';
+import { takeSnapshot } from './take-snapshot.ts';
 
 export interface Sealed {
   readonly capsule: CapsuleDocument;
@@ -190,35 +185,27 @@ export class Session {
   }
 
   #scan(which: 'before' | 'after'): Snapshot {
-    const { log, monotonic, now } = this.#context;
-    const began = monotonic();
-    const { limits } = this.#request.policy;
-    const batch = this.workspace.objectBatch(this.runId);
-    const indexOut = this.workspace.indexWriter(BigInt(now()) * 1_000_000n);
-    let snapshot: Snapshot;
-    try {
-      snapshot = scanWorkspace(this.#root.dir, {
-        levels: captureLevels(this.#request.policy),
-        exclude: this.#exclude,
-        mounts: mountsBelow(this.#root, mountPoints()),
-        rootPath: this.#root.path,
-        index: this.#index,
-        objects: batch,
-        indexOut,
-        limits: { ...limits, newBytesPerRun: Math.max(0, limits.newBytesPerRun - this.#newBytes) },
-      });
-      batch.commit();
-    } catch (error) {
-      indexOut.abort();
-      batch.abort();
-      throw error;
-    }
-    this.#newBytes += batch.newBytes;
-    this.#index = indexOut.commit((err) => log.warn({ err }, 'the stat index could not be written'));
-    const durationMs = milliseconds(monotonic() - began);
+    const began = this.#context.monotonic();
+    const taken = takeSnapshot({
+      context: this.#context,
+      workspace: this.workspace,
+      runId: this.runId,
+      root: this.#root,
+      policy: this.#request.policy,
+      exclude: this.#exclude,
+      index: this.#index,
+      keptBytes: this.#newBytes,
+    });
+    const { snapshot } = taken;
+    this.#newBytes += taken.newBytes;
+    this.#index = taken.index;
+    const durationMs = milliseconds(this.#context.monotonic() - began);
     this.event({ type: 'snapshot-taken', which, tree: snapshot.tree, durationMs });
     const { entries, files, bytes } = snapshot;
-    log.info({ which, entries, files, bytes, newBytes: batch.newBytes, durationMs }, 'snapshot taken');
+    this.#context.log.info(
+      { which, entries, files, bytes, newBytes: taken.newBytes, durationMs },
+      'snapshot taken',
+    );
     return snapshot;
   }
 

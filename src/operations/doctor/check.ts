@@ -1,0 +1,10 @@
+/** One thing that a machine, or its store, can or cannot do. */
+export interface Check {
+  readonly id: string;
+  readonly title: string;
+  /** `limited`: works with less; `missing`: an optional part is not there; `failed`: a run would be refused or lose something. */
+  readonly status: 'ok' | 'limited' | 'missing' | 'failed';
+  /** What was found. Foreign text may be in it. */
+  readonly detail: string;
+  readonly advice?: string;
+}
