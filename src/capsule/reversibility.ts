@@ -14,7 +14,7 @@ export interface ReversibilityFacts extends CoverageFacts {
   readonly held: boolean;
 }
 
-/** What is known before the command starts. */
+/** What was observed, and how closely. */
 export interface CoverageFacts {
   /** Nothing was unobserved. */
   readonly coverageComplete: boolean;
@@ -51,7 +51,7 @@ export function wordReversibility(facts: ReversibilityFacts): Reversibility {
   };
 }
 
-/** What no statement covers, sayable before the command starts. */
+/** What no statement covers. */
 export function wordLimits(facts: CoverageFacts): string[] {
   return [
     ...(facts.coverageComplete ? [] : [LIMITS.unobserved]),

@@ -132,14 +132,15 @@ function perform(
   session.event({ type: 'plan-made', digest: plan.digest, transitions: plan.steps.length });
   session.event({ type: 'consent-given', by: consent });
   const staging = new Staging(root.dir, session.workspace.store.objects, () => syncAll(context, root));
-  const { results: done, makeDurable } = applyPlan(root.dir, plan, staging);
+  const applied = applyPlan(root.dir, plan, staging);
+  let { results } = applied;
   try {
-    makeDurable();
+    applied.makeDurable();
     session.snapshotAfter();
-    const results = confirmResults(plan, done, session.differences());
+    results = confirmResults(plan, results, session.differences());
     return sealed(context, session, plan, results, consent);
   } catch (error) {
-    return { ...reportOf(session, plan, done), sealError: toSealError(error), exitStatus: EXIT.partly };
+    return { ...reportOf(session, plan, results), sealError: toSealError(error), exitStatus: EXIT.partly };
   }
 }
 

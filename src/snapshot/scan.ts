@@ -1,5 +1,4 @@
 import {
-  AgentdiffError,
   type Digest,
   digestOf,
   errnoOf,
@@ -13,6 +12,7 @@ import {
 } from '../core/index.ts';
 import { type Dir, FileMoved, isSameInode, type Stat } from '../fs/index.ts';
 import { indexRecord } from '../store/index.ts';
+import { isMoved, rootFailure } from './failures.ts';
 import { FileReader, type Seen } from './file-content.ts';
 import type { LevelDecision, ScanOptions } from './options.ts';
 import {
@@ -290,17 +290,4 @@ class Scan {
 function isLowering(decision: LevelDecision, parent: LevelDecision): boolean {
   if (decision.level === 'content') return false;
   return decision.level !== parent.level || decision.rule !== parent.rule;
-}
-
-function isMoved(error: unknown): boolean {
-  if (error instanceof FileMoved) return true;
-  // Without anchored handles this is how a directory that was swapped shows.
-  return error instanceof AgentdiffError && error.code === 'ROOT_REPLACED';
-}
-
-function rootFailure(cause: unknown): AgentdiffError {
-  if (cause instanceof AgentdiffError) return cause;
-  const errno = errnoOf(cause);
-  const code = reasonOf(errno) === 'unreadable' ? 'ROOT_UNREADABLE' : 'SNAPSHOT_FAILED';
-  return new AgentdiffError(code, `the workspace root cannot be observed (${errno ?? 'unknown'})`, { cause });
 }

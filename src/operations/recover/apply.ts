@@ -30,8 +30,8 @@ export interface Applied {
 
 /**
  * Carries out a plan: every step is checked again at its turn, by compare-and-swap, and a failure of one is a refusal of that one.
- * Order: modes of directories that open them to their owner, those that are to go included; removals deepest first, directories shallowest first, files and links; then
- * all other modes and times of directories, deepest first.
+ * Order: modes of directories that open them to their owner, those that are to go included; removals deepest first, directories shallowest
+ * first, files and links; then all other modes and times of directories, deepest first.
  */
 export function applyPlan(root: Dir, plan: RecoverPlan, staging: Staging): Applied {
   const work = new Work(root, staging);
@@ -109,7 +109,6 @@ class Work {
   readonly #touched = new Set<RelPath>();
   /** By `dev:ino`, of files with several names. */
   readonly #ctimes = new Map<string, bigint>();
-
   readonly #unlocked = new Set<RelPath>();
 
   constructor(root: Dir, staging: Staging) {

@@ -22,8 +22,8 @@ import type { Root } from '../workspace/root.ts';
 
 /**
  * What `recover` without a run means. A recover is no run of a command here: taking back the newest command twice must find the same command.
- * A run that ended while the one it names as its parent lasted, in this workspace, is a part of that one, which has its changes too. An interrupted command counts, because to
- * take back the one before it instead would surprise; unless the newest sealed run lasted longer.
+ * A run that ended while the one it names as its parent lasted, in this workspace, is a part of that one, which has its changes too. An
+ * interrupted command counts, because to take back the one before it instead would surprise; unless the newest sealed run lasted longer.
  * @throws RUN_UNKNOWN, RUN_UNSEALED
  */
 export function newestCommandRun(store: WorkspaceStore): RunId {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { wordLimits, wordReversibility } from '../../../src/capsule/write.ts';
+import { wordLimits, wordReversibility } from '../../../src/capsule/reversibility.ts';
 
 type ReversibilityFacts = Parameters<typeof wordReversibility>[0];
 
@@ -85,7 +85,7 @@ describe('the words on what can be taken back', () => {
     expect(new Set(limits).size).toBe(limits.length);
   });
 
-  it('says the same limits before the command starts', () => {
+  it('has the limits of what was observed among its own, whatever changed', () => {
     for (const [, facts] of VARIANTS) {
       expect(wordReversibility(facts).limits).toEqual(expect.arrayContaining(wordLimits(facts)));
     }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { openSession, placeOf, refusePlatform } from '../../../src/cli/context.ts';
 import { Output } from '../../../src/cli/output.ts';
 
-const cwd = '/work/here';
+const cwd = '/home/u/here';
 
 function storeOf(environment: Record<string, string>, home?: string, store?: string): string {
   return placeOf(store === undefined ? {} : { store }, { environment, cwd, home }).store;
@@ -43,9 +43,9 @@ describe('placeOf', () => {
   });
 
   it('takes relative paths from the working directory', () => {
-    expect(storeOf({}, '/home/x', 'below')).toBe('/work/here/below');
+    expect(storeOf({}, '/home/x', 'below')).toBe('/home/u/here/below');
     const place = placeOf({ root: '../other' }, { environment: {}, cwd, home: '/home/x' });
-    expect(place.root).toBe('/work/here/../other');
+    expect(place.root).toBe('/home/u/here/../other');
   });
 
   it('tells a chosen store from the default one', () => {

@@ -38,3 +38,27 @@ it('what somebody made again after it was removed is not called removed', () => 
   }
   expect(fs.readFileSync(here.at('a'), 'utf8')).toBe('mine');
 });
+
+it('what was found changed again is said too when the recover cannot be sealed', () => {
+  const here = setting();
+  for (const name of ['a', 'b']) fs.writeFileSync(here.at(name), 'old');
+  observed(here, () => {
+    for (const name of ['a', 'b']) fs.writeFileSync(here.at(name), 'new');
+  });
+  const release = wrapCalls(['renameSync', 'openSync'], (call, [file]) => {
+    if (call === 'renameSync' && String(file).endsWith('/b')) fs.appendFileSync(here.at('a'), ', and mine');
+    if (
+      call === 'openSync' &&
+      String(file).endsWith('/capsule.json') &&
+      fs.readFileSync(here.at('b'), 'utf8') === 'old'
+    )
+      throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
+  });
+  try {
+    const report = recovered(here);
+    expect(report.sealError?.code).toBe('STORE_FULL');
+    expect(linesOf(report)).toEqual(['refused a: changed-during', 'restored b']);
+  } finally {
+    release();
+  }
+});
