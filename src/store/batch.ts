@@ -40,6 +40,11 @@ export interface ObjectBatch {
   has(digest: Digest): boolean;
   put(bytes: Uint8Array): Digest;
   /**
+   * As {@link put}, for a small object (at most 1 MiB) that was hashed already, by a thread of ours over these very bytes: it is not hashed
+   * again. A wrong digest stores what no reader will hand out, since reading compares.
+   */
+  putHashed(digest: Digest, bytes: Uint8Array): void;
+  /**
    * Puts `size` bytes that `produce` hands to `sink` piece by piece; the pieces are not kept after `sink` returned.
    * What `produce` throws comes through unchanged, and nothing of the object is left.
    */
@@ -88,8 +93,13 @@ export class Batch implements ObjectBatch {
   put(bytes: Uint8Array): Digest {
     if (bytes.length > LARGE_BYTES) return this.putStream(bytes.length, (sink) => sink(bytes));
     const digest = digestOf(bytes);
-    if (!this.has(digest)) this.#store(() => this.#append(digest, bytes));
+    this.putHashed(digest, bytes);
     return digest;
+  }
+
+  putHashed(digest: Digest, bytes: Uint8Array): void {
+    invariant(bytes.length <= LARGE_BYTES, 'a large object is hashed while it is written');
+    if (!this.has(digest)) this.#store(() => this.#append(digest, bytes));
   }
 
   putStream(size: number, produce: (sink: (piece: Uint8Array) => void) => void): Digest {

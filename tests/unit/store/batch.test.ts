@@ -101,6 +101,37 @@ describe('a batch', () => {
     expect(writable.store.objects.get(streamed).toString()).toBe('aaaaabbbbb');
   });
 
+  it('takes the digest of bytes that were hashed before, and stores them once', () => {
+    const { base, writable, run } = begun();
+    const batch = writable.objectBatch(run.id);
+    const bytes = Buffer.from('hashed elsewhere');
+    batch.putHashed(digestOf(bytes), bytes);
+    batch.putHashed(digestOf(bytes), bytes);
+    expect(batch.put(bytes)).toBe(digestOf(bytes));
+    expect(batch.newBytes).toBe(bytes.length);
+    batch.commit();
+    expect(openForReading(base).objects.get(digestOf(bytes))).toEqual(bytes);
+  });
+
+  it('hands nothing out under a digest that was not that of the bytes', () => {
+    const { base, writable, run } = begun();
+    const batch = writable.objectBatch(run.id);
+    batch.putHashed(digestOf('other'), Buffer.from('bytes'));
+    batch.commit();
+    const { objects } = openForReading(base);
+    expect(objects.check(digestOf('other'))).toBe('damaged');
+    expect(() => objects.get(digestOf('other'))).toThrow(expect.objectContaining({ code: 'OBJECT_DAMAGED' }));
+  });
+
+  it('hashes large objects itself', () => {
+    const { writable, run } = begun();
+    const batch = writable.objectBatch(run.id);
+    expect(() => batch.putHashed(digestOf(LARGE), LARGE)).toThrow(
+      expect.objectContaining({ code: 'INTERNAL' }),
+    );
+    batch.abort();
+  });
+
   it('writes more than one write buffer in order', () => {
     const { writable, run } = begun();
     const batch = writable.objectBatch(run.id);
