@@ -26,7 +26,7 @@ const errno = z.string().regex(/^E[A-Z0-9]{1,30}$/);
 const base64 = z.string().regex(/^[A-Za-z0-9+/]+={0,2}$/);
 
 const decision = z.enum(['allow', 'review', 'deny']);
-const level = z.enum(['content', 'digest', 'stat', 'none']);
+const level = z.enum(['content', 'digest', 'stat', 'structure', 'none']);
 const unobservedReason = z.enum([
   'unreadable',
   'unstable',

@@ -94,7 +94,7 @@ function addRun(program: Command, perform: Perform, child: () => readonly string
     .option('--task <text>', 'what the command is meant to do; kept in the capsule')
     .option(
       '--capture <[glob=]level>',
-      'how closely to look: content, digest, stat or none (repeatable; first match wins)',
+      'how closely to look: content, digest, stat, structure or none (repeatable; first match wins)',
       collect,
     )
     .addOption(

@@ -30,7 +30,7 @@ function policySchema(): z.ZodType<Policy> {
   const captureRule = z.strictObject({
     rule: text,
     glob: text,
-    level: z.enum(['content', 'digest', 'stat', 'none']),
+    level: z.enum(['content', 'digest', 'stat', 'structure', 'none']),
     reason: text,
     when: z.strictObject({ kind: z.literal('directory'), beside: text.exactOptional() }).exactOptional(),
   });

@@ -67,7 +67,7 @@ export class FileReader {
   /** The level for a file of this size after the limits. */
   #plan(size: number, { level }: LevelDecision): Plan {
     const { keptFileBytes, hashedFileBytes } = this.#options.limits;
-    if (level === 'stat' || level === 'none') return { level: 'stat' };
+    if (level !== 'content' && level !== 'digest') return { level: 'stat' };
     if (size > hashedFileBytes) return lowered('stat', `limit: file over ${formatBytes(hashedFileBytes)}`);
     if (level === 'content' && size > keptFileBytes) {
       return lowered('digest', `limit: file over ${formatBytes(keptFileBytes)}`);

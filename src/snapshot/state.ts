@@ -1,8 +1,11 @@
 import type { Digest, RelPath } from '../core/index.ts';
 import type { EntryKind } from '../fs/index.ts';
 
-/** How closely an entry is looked at. `none` is never chosen by a default and always disclosed. */
-export type CaptureLevel = 'content' | 'digest' | 'stat' | 'none';
+/**
+ * How closely an entry is looked at, from the closest to the least. At `structure` names that come, go or are renamed are seen, and an edit in
+ * place of a file that was there is not. `none` is never chosen by a default and always disclosed.
+ */
+export type CaptureLevel = 'content' | 'digest' | 'stat' | 'structure' | 'none';
 
 /** Why something in the workspace could not be observed, or not be read. */
 export type UnobservedReason =

@@ -126,7 +126,13 @@ const record: fc.Arbitrary<ChangeRecord> = fc
   .tuple(
     relPath,
     fc.record({ before: observed, after: observed }, { requiredKeys: [] }),
-    fc.constantFrom('content' as const, 'digest' as const, 'stat' as const, 'none' as const),
+    fc.constantFrom(
+      'content' as const,
+      'digest' as const,
+      'stat' as const,
+      'structure' as const,
+      'none' as const,
+    ),
     fc.constantFrom('allow' as const, 'review' as const, 'deny' as const),
     fc.string({ maxLength: 10 }),
     verdict,

@@ -82,7 +82,7 @@ function finish(
   return report.exitStatus;
 }
 
-const LEVELS: readonly CaptureFlag['level'][] = ['content', 'digest', 'stat', 'none'];
+const LEVELS: readonly CaptureFlag['level'][] = ['content', 'digest', 'stat', 'structure', 'none'];
 
 /** `GLOB=LEVEL`, or `LEVEL` for everything; a glob may hold `=` itself. */
 export function parseCapture(text: string): CaptureFlag {

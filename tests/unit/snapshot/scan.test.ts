@@ -10,7 +10,7 @@ import { isRoot, listing, MemoryIndex, MemoryObjects, scan, stateAt } from './me
 afterEach(() => vi.restoreAllMocks());
 
 const levelsByName =
-  (table: ReadonlyMap<string, 'content' | 'digest' | 'stat' | 'none'>): LevelRules =>
+  (table: ReadonlyMap<string, 'content' | 'digest' | 'stat' | 'structure' | 'none'>): LevelRules =>
   (path, _kind, _siblings, parent) => {
     const level = table.get(path);
     return level === undefined ? parent : { level, rule: `rule: ${path}` };
