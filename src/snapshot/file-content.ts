@@ -2,6 +2,7 @@ import { AgentdiffError, type Digest, errnoOf, Hasher, type Name, type RelPath }
 import { type Dir, FileMoved, readFile, type Stat } from '../fs/index.ts';
 import type { IndexRecord } from '../store/index.ts';
 import type { LevelDecision, ScanOptions } from './options.ts';
+import type { ProgressCounter } from './progress.ts';
 import { digestContent, identityOf, reasonOf, unknownContent } from './stat-state.ts';
 import type { Content } from './state.ts';
 
@@ -32,10 +33,12 @@ const BUFFER = 1 << 20;
 /** Reads the files of one scan, each as closely as its level and the limits say, and only when the index does not know it. */
 export class FileReader {
   readonly #options: ScanOptions;
+  readonly #progress: ProgressCounter;
   readonly #buffer = Buffer.allocUnsafeSlow(BUFFER);
 
-  constructor(options: ScanOptions) {
+  constructor(options: ScanOptions, progress: ProgressCounter) {
     this.#options = options;
+    this.#progress = progress;
   }
 
   /**
@@ -83,14 +86,14 @@ export class FileReader {
 
   #hash(seen: Seen): Content {
     const hasher = new Hasher();
-    const failure = readPieces(seen, this.#buffer, (piece) => hasher.update(piece));
+    const failure = this.#readPieces(seen, (piece) => hasher.update(piece));
     return failure ?? digestContent(hasher.digest());
   }
 
   #putWhole(seen: Seen, objects: NonNullable<ScanOptions['objects']>): Content {
     const pieces: Uint8Array[] = [];
     // A small file is one piece, used where it lies; only a read that the system cut short makes more, and those are copied.
-    const failure = readPieces(seen, this.#buffer, (piece) => {
+    const failure = this.#readPieces(seen, (piece) => {
       pieces.push(piece.length === seen.stat.size ? piece : Buffer.from(piece));
     });
     return (
@@ -105,7 +108,7 @@ export class FileReader {
     let failure: Content | undefined;
     try {
       const digest = objects.putStream(seen.stat.size, (sink) => {
-        failure = readPieces(seen, this.#buffer, sink);
+        failure = this.#readPieces(seen, sink);
         if (failure !== undefined) throw new FileMoved();
       });
       return digestContent(digest);
@@ -113,6 +116,13 @@ export class FileReader {
       if (failure !== undefined) return failure;
       throw error;
     }
+  }
+
+  #readPieces(seen: Seen, sink: (piece: Uint8Array) => void): Content | undefined {
+    return readPieces(seen, this.#buffer, (piece) => {
+      sink(piece);
+      this.#progress.read(piece.length);
+    });
   }
 }
 

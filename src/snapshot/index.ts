@@ -1,7 +1,7 @@
 /** Snapshots of a workspace: taking one, comparing two, and comparing one path with a recorded state. */
 export { diffSnapshots, type SnapshotRoot, withParticulars } from './diff.ts';
 export { type InState, isInState, isRootInState, observe, type Place } from './observe.ts';
-export type { CaptureLimits, LevelDecision, LevelRules, ScanOptions } from './options.ts';
+export type { CaptureLimits, LevelDecision, LevelRules, ScanOptions, ScanProgress } from './options.ts';
 export { scanWorkspace } from './scan.ts';
 export type {
   CaptureLevel,

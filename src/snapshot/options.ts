@@ -33,6 +33,15 @@ export interface CaptureLimits {
   readonly maxDepth: number;
 }
 
+/** What a scan has done so far. */
+export interface ScanProgress {
+  readonly entries: number;
+  /** Regular files among the entries. */
+  readonly files: number;
+  /** Bytes of content read; what the index knows is not read. */
+  readonly bytes: number;
+}
+
 export interface ScanOptions {
   readonly levels: LevelRules;
   /** The root's own path without links, to tell absolute targets that stay inside. */
@@ -48,4 +57,6 @@ export interface ScanOptions {
   /** Gets a record of every entry whose metadata was seen, parents before children. */
   readonly indexOut?: Pick<IndexWriter, 'add'>;
   readonly limits: CaptureLimits;
+  /** Called during the scan, every few hundred entries and every few MiB read at the latest. What it throws ends the scan. */
+  readonly onProgress?: (seen: ScanProgress) => void;
 }

@@ -15,6 +15,7 @@ import { indexRecord } from '../store/index.ts';
 import { isMoved, rootFailure } from './failures.ts';
 import { FileReader, type Seen } from './file-content.ts';
 import type { LevelDecision, ScanOptions } from './options.ts';
+import { ProgressCounter } from './progress.ts';
 import {
   contentWithoutBytes,
   digestContent,
@@ -61,12 +62,14 @@ class Scan {
   readonly #options: ScanOptions;
   readonly #files: FileReader;
   readonly #tally = new Tally();
+  readonly #progress: ProgressCounter;
   /** The open directories from the root down: a stack of our own, because no depth of nesting may overflow the call stack. */
   readonly #stack: Frame[] = [];
 
   constructor(options: ScanOptions) {
     this.#options = options;
-    this.#files = new FileReader(options);
+    this.#progress = new ProgressCounter(options);
+    this.#files = new FileReader(options, this.#progress);
   }
 
   run(root: Dir): Snapshot {
@@ -243,6 +246,7 @@ class Scan {
 
   #add(frame: Frame, name: Name, state: State): void {
     this.#tally.entry();
+    this.#progress.entry(state.kind === 'file');
     frame.entries.push({ name, state });
   }
 

@@ -1,10 +1,18 @@
 import type { ByteString } from '../../core/index.ts';
+import type { ScanProgress } from '../../snapshot/index.ts';
 
 /** Structured log of what an operation does, for `--verbose` and `--log-file`; the default keeps nothing. */
 export interface Logger {
   debug(facts: object, message: string): void;
   info(facts: object, message: string): void;
   warn(facts: object, message: string): void;
+}
+
+/** Sees one scan as it goes; it holds the event loop, so this is called from inside it. */
+export interface ScanWatch {
+  progress(seen: ScanProgress): void;
+  /** The scan is over, be it with a snapshot or an error. Nothing else is said before. */
+  end(): void;
 }
 
 /** All that an operation may know of the process it runs in; gathered once by the command line. */
@@ -20,6 +28,8 @@ export interface Context {
   /** The user's home directory; undefined when there is none. */
   readonly home: ByteString | undefined;
   readonly log: Logger;
+  /** Called at the start of each scan of a workspace; undefined where nobody watches. */
+  readonly watchScan?: (which: 'before' | 'after') => ScanWatch;
 }
 
 /** Where the workspace and the store are, as the user said it. */

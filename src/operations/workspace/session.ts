@@ -12,7 +12,7 @@ import { type Ending, type SessionRequest, toCapsuleDocument } from './documents
 import { encodeIntent, type Intent, pendingRuns } from './intent.ts';
 import { previousCapsule } from './previous.ts';
 import type { Root, StorePosition } from './root.ts';
-import { takeSnapshot } from './take-snapshot.ts';
+import { takeSnapshot, type TakenSnapshot } from './take-snapshot.ts';
 
 export interface Sealed {
   readonly capsule: CapsuleDocument;
@@ -186,16 +186,7 @@ export class Session {
 
   #scan(which: 'before' | 'after'): Snapshot {
     const began = this.#context.monotonic();
-    const taken = takeSnapshot({
-      context: this.#context,
-      workspace: this.workspace,
-      runId: this.runId,
-      root: this.#root,
-      policy: this.#request.policy,
-      exclude: this.#exclude,
-      index: this.#index,
-      keptBytes: this.#newBytes,
-    });
+    const taken = this.#take(which);
     const { snapshot } = taken;
     this.#newBytes += taken.newBytes;
     this.#index = taken.index;
@@ -207,6 +198,25 @@ export class Session {
       'snapshot taken',
     );
     return snapshot;
+  }
+
+  #take(which: 'before' | 'after'): TakenSnapshot {
+    const watch = this.#context.watchScan?.(which);
+    try {
+      return takeSnapshot({
+        context: this.#context,
+        workspace: this.workspace,
+        runId: this.runId,
+        root: this.#root,
+        policy: this.#request.policy,
+        exclude: this.#exclude,
+        index: this.#index,
+        keptBytes: this.#newBytes,
+        onProgress: watch && ((seen) => watch.progress(seen)),
+      });
+    } finally {
+      watch?.end();
+    }
   }
 
   /** The difference of the two snapshots. */

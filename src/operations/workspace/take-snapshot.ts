@@ -1,7 +1,7 @@
 import type { RunId } from '../../core/index.ts';
 import { mountPoints, type Stat } from '../../fs/index.ts';
 import { captureLevels, type Policy } from '../../policy/index.ts';
-import { scanWorkspace, type Snapshot } from '../../snapshot/index.ts';
+import { scanWorkspace, type ScanOptions, type Snapshot } from '../../snapshot/index.ts';
 import type { StatIndex } from '../../store/index.ts';
 import type { WritableWorkspace } from '../../store/write.ts';
 import type { Context } from './context.ts';
@@ -19,6 +19,7 @@ export interface SnapshotRequest {
   readonly index: StatIndex;
   /** New content that the run has kept already. */
   readonly keptBytes: number;
+  readonly onProgress?: NonNullable<ScanOptions['onProgress']> | undefined;
 }
 
 export interface TakenSnapshot {
@@ -32,7 +33,7 @@ export interface TakenSnapshot {
  * @throws what the scan and the store throw
  */
 export function takeSnapshot(request: SnapshotRequest): TakenSnapshot {
-  const { context, workspace, root, policy, exclude, index, keptBytes } = request;
+  const { context, workspace, root, policy, exclude, index, keptBytes, onProgress } = request;
   const batch = workspace.objectBatch(request.runId);
   const indexOut = workspace.indexWriter(BigInt(context.now()) * 1_000_000n);
   const newBytesPerRun = Math.max(0, policy.limits.newBytesPerRun - keptBytes);
@@ -46,6 +47,7 @@ export function takeSnapshot(request: SnapshotRequest): TakenSnapshot {
       objects: batch,
       indexOut,
       limits: { ...policy.limits, newBytesPerRun },
+      ...(onProgress && { onProgress }),
     });
     batch.commit();
     const written = indexOut.commit((err) =>
