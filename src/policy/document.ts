@@ -82,7 +82,7 @@ const GiB = 2 ** 30;
 
 /**
  * The policy in force when nobody wrote one: every command is allowed, every change is allowed but those of the policy file,
- * and directories that a tool can make again are captured by their metadata only.
+ * and of directories that a tool can make again only the names are captured.
  * @param captureFlags come before the defaults, in their order
  * @throws USAGE when a glob is not one
  */
@@ -122,7 +122,7 @@ function regenerable(name: string, when: NonNullable<CaptureRule['when']>): Capt
   return {
     rule: `regenerable: ${name}`,
     glob: `**/${name}`,
-    level: 'stat',
+    level: 'structure',
     reason: 'a tool can make it again',
     when,
   };

@@ -56,8 +56,9 @@ export class FileReader {
       return this.#hashed(known === undefined ? this.#hash(seen) : digestContent(known), plan);
     }
     if (known !== undefined && objects.has(known)) return { content: digestContent(known), kept: true };
-    if (objects.newBytes + seen.stat.size > this.#options.limits.newBytesPerRun) {
-      return this.#hashed(this.#hash(seen), lowered('digest', 'limit: new content of the run'));
+    const { newBytes, newBytesRule } = this.#options.limits;
+    if (objects.newBytes + seen.stat.size > newBytes) {
+      return this.#hashed(this.#hash(seen), lowered('digest', newBytesRule));
     }
     const content = seen.stat.size <= BUFFER ? this.#putWhole(seen, objects) : this.#putStream(seen, objects);
     return { content, kept: content.is === 'digest' };

@@ -27,8 +27,10 @@ export interface CaptureLimits {
   readonly keptFileBytes: number;
   /** A longer file is not even hashed; its stat identity stands for its content. */
   readonly hashedFileBytes: number;
-  /** Once a scan has put this many bytes into the store, further new content is hashed, not kept. A second scan of a run gets what is left. */
-  readonly newBytesPerRun: number;
+  /** Once a scan has put this many bytes into the store, further new content is hashed, not kept: the least of the budgets that bind it. */
+  readonly newBytes: number;
+  /** What a file that does not fit any more is lowered by, in words: `limit: new content of the run`. */
+  readonly newBytesRule: string;
   /** Directories below this many others are not entered. Each level costs one open file. */
   readonly maxDepth: number;
 }

@@ -73,7 +73,7 @@ describe('capture rules', () => {
         for (const index of parts.keys()) {
           parent = levels(pathOf(parts.slice(0, index + 1)), 'directory', parts, parent);
         }
-        expect(parent.level).toBe('stat');
+        expect(parent.level).toBe('structure');
       }),
     );
   });

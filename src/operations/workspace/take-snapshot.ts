@@ -36,7 +36,7 @@ export function takeSnapshot(request: SnapshotRequest): TakenSnapshot {
   const { context, workspace, root, policy, exclude, index, keptBytes, onProgress } = request;
   const batch = workspace.objectBatch(request.runId);
   const indexOut = workspace.indexWriter(BigInt(context.now()) * 1_000_000n);
-  const newBytesPerRun = Math.max(0, policy.limits.newBytesPerRun - keptBytes);
+  const newBytes = Math.max(0, policy.limits.newBytesPerRun - keptBytes);
   try {
     const snapshot = scanWorkspace(root.dir, {
       levels: captureLevels(policy),
@@ -46,7 +46,7 @@ export function takeSnapshot(request: SnapshotRequest): TakenSnapshot {
       index,
       objects: batch,
       indexOut,
-      limits: { ...policy.limits, newBytesPerRun },
+      limits: { ...policy.limits, newBytes, newBytesRule: 'limit: new content of the run' },
       ...(onProgress && { onProgress }),
     });
     batch.commit();

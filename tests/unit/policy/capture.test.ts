@@ -24,7 +24,7 @@ describe('the default capture levels', () => {
   it.each(['node_modules', '.venv', 'venv', '.tox', '.nox', '.mypy_cache', '.pytest_cache', '.ruff_cache'])(
     '%s is regenerable at any depth, with all below it',
     (name) => {
-      const expected = `stat by regenerable: ${name}`;
+      const expected = `structure by regenerable: ${name}`;
       expect(levelOf(name, 'directory')).toBe(expected);
       expect(levelOf(`a/.b/${name}`, 'directory')).toBe(expected);
       expect(levelOf(`a/${name}/c/d`, 'file')).toBe(expected);
@@ -38,7 +38,9 @@ describe('the default capture levels', () => {
 
   it('target is regenerable only beside a Cargo.toml', () => {
     expect(levelOf('target', 'directory', [], ['src', 'target'])).toBe(CONTENT);
-    expect(levelOf('target', 'directory', [], ['Cargo.toml', 'target'])).toBe('stat by regenerable: target');
+    expect(levelOf('target', 'directory', [], ['Cargo.toml', 'target'])).toBe(
+      'structure by regenerable: target',
+    );
   });
 
   it.each(['src', '.git', '.env', 'node_modules2', 'my-venv', 'a\nnode_modules'])('%j is content', (name) => {
@@ -51,7 +53,7 @@ describe('flags', () => {
   it('come before the defaults, for a deeper path too', () => {
     const flags: CaptureFlag[] = [{ glob: 'node_modules/mine', level: 'content' }];
     expect(levelOf('node_modules/mine/x', 'file', flags)).toBe('content by flag: node_modules/mine');
-    expect(levelOf('node_modules/other/x', 'file', flags)).toBe('stat by regenerable: node_modules');
+    expect(levelOf('node_modules/other/x', 'file', flags)).toBe('structure by regenerable: node_modules');
   });
 
   it('of two that match, the first wins, whichever is deeper', () => {

@@ -82,7 +82,8 @@ export class MemoryIndex {
 const LIMITS: CaptureLimits = {
   keptFileBytes: 64 << 20,
   hashedFileBytes: 1 << 30,
-  newBytesPerRun: 2 * 2 ** 30,
+  newBytes: 2 * 2 ** 30,
+  newBytesRule: 'limit: new content of the run',
   maxDepth: 1000,
 };
 

@@ -324,7 +324,7 @@ describe('scanWorkspace: levels and limits', () => {
     fs.writeFileSync(`${root}/b`, 'twelve bytes');
     fs.writeFileSync(`${root}/c`, 'more');
     fs.writeFileSync(`${root}/d`, 'known');
-    const snapshot = scan(root, objects, { limits: { newBytesPerRun: 12 } });
+    const snapshot = scan(root, objects, { limits: { newBytes: 12 } });
     expect(objects.has(digestOf('twelve bytes'))).toBe(true);
     expect(objects.has(digestOf('more'))).toBe(false);
     expect(snapshot.lowered).toEqual([
