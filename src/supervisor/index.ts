@@ -1,4 +1,4 @@
-/** Launches one permitted child and outlives its signals. The only user of execa. */
+/** Launches one permitted child and outlives its signals. The only user of node:child_process. */
 export {
   type ChildEnd,
   type ChildResult,

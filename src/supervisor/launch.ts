@@ -1,5 +1,5 @@
+import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import { constants } from 'node:os';
-import { execa } from 'execa';
 import { AgentdiffError, errnoOf, invariant, isMarked } from '../core/index.ts';
 import type { LaunchPermit, PermittedLaunch } from '../policy/index.ts';
 import { type ReceivedSignal, SignalRelay } from './signals.ts';
@@ -86,66 +86,62 @@ async function supervise(
   const startedAtNs = now();
   let endedAtNs = startedAtNs;
   let received: readonly ReceivedSignal[] = [];
-  const child = execa(command, args, {
-    stdio: 'inherit',
-    cwd,
-    env,
-    extendEnv: false,
-    detached: !terminal,
-    // Every end is a result; nothing is collected, killed at our exit, added to PATH or printed by execa.
-    reject: false,
-    buffer: false,
-    cleanup: false,
-    preferLocal: false,
-    shell: false,
-    verbose: 'none',
-  });
-  child.once('exit', () => {
+  const child = start(command, args, { stdio: 'inherit', cwd, env, detached: !terminal });
+  child.process?.once('exit', () => {
     endedAtNs = now();
     relay.detach();
     received = [...journal.received];
   });
-  const { pid } = child;
+  const pid = child.process?.pid;
   if (pid !== undefined) {
     relay.attach(pid);
     journal.tell({ type: 'child-started', pid });
   }
-  // What execvp says of the empty name; Node does not let it be tried.
-  const end =
-    command === '' ? ({ kind: 'not-started', errno: 'ENOENT' } as const) : endOf(await settled(child), pid);
+  const end = await child.end;
   journal.tell(endEvent(end));
   journal.rethrow();
   return { end, ...(pid !== undefined && { pid }), startedAtNs, endedAtNs, received };
 }
 
-/** What of execa's result is used here. */
-interface Settled {
-  readonly exitCode?: number | undefined;
-  readonly signal?: string | undefined;
-  readonly code?: string | undefined;
-  readonly cause?: unknown;
+interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
 }
 
-/** execa rejects all the same when it stumbles while wording an error, for instance over a working directory that is gone. */
-async function settled(child: Promise<Settled>): Promise<Settled> {
+interface Started {
+  /** Absent when the system refused at once. It may refuse later too: then the process has no pid. */
+  readonly process?: ChildProcess;
+  /** @throws LAUNCH_FAILED */
+  readonly end: Promise<ChildEnd>;
+}
+
+/** Node tells some refusals by throwing and the others by an event; here each is an end. */
+function start(command: string, args: readonly string[], options: SpawnOptions): Started {
+  // What execvp says of the empty name; Node does not let it be tried.
+  if (command === '') return { end: Promise.resolve({ kind: 'not-started', errno: 'ENOENT' }) };
   try {
-    return await child;
+    const process = spawn(command, args, options);
+    const exit = new Promise<Exit>((resolve, reject) => {
+      process.once('error', reject);
+      process.once('exit', (code, signal) => resolve({ code, signal }));
+    });
+    return { process, end: endOf(exit) };
   } catch (cause) {
-    return { cause };
+    return { end: endOf(Promise.reject(cause)) };
   }
 }
 
-function endOf({ exitCode, signal, code, cause }: Settled, pid: number | undefined): ChildEnd {
-  if (pid === undefined) {
-    const errno = code ?? errnoOf(cause);
+async function endOf(exit: Promise<Exit>): Promise<ChildEnd> {
+  try {
+    const { code, signal } = await exit;
+    if (signal !== null) return { kind: 'signalled', signal, number: constants.signals[signal] };
+    invariant(code !== null, 'a child ends with a code or by a signal');
+    return { kind: 'exited', code };
+  } catch (cause) {
+    const errno = errnoOf(cause);
     if (errno !== undefined && Object.hasOwn(constants.errno, errno)) return { kind: 'not-started', errno };
-  } else if (signal !== undefined) {
-    const number = Object.entries(constants.signals).find(([name]) => name === signal)?.[1];
-    if (number !== undefined) return { kind: 'signalled', signal, number };
-  } else if (exitCode !== undefined) {
-    return { kind: 'exited', code: exitCode };
+    throw new AgentdiffError('LAUNCH_FAILED', 'the command could not be launched', { cause });
   }
-  throw new AgentdiffError('LAUNCH_FAILED', 'the command could not be launched', { cause });
 }
 
 function endEvent(end: ChildEnd): SupervisorEvent {

@@ -1,5 +1,6 @@
-import { execa } from 'execa';
-import { invariant } from '../core/index.ts';
+import { execFile, type ExecFileOptions } from 'node:child_process';
+import { constants } from 'node:os';
+import { errnoOf, invariant } from '../core/index.ts';
 import type { LaunchPermit } from '../policy/index.ts';
 import type { LaunchOptions } from './launch.ts';
 
@@ -24,20 +25,39 @@ export async function probe(
   invariant(options.isPermit(permit), 'a launch needs a permit of the policy');
   const { argv, cwd } = permit.launch;
   const [file, ...rest] = argv;
-  const result = await execa(file, rest, {
+  const { error, stdout, stderr } = await ended(file, rest, {
     cwd,
     env: options.env,
-    extendEnv: false,
-    reject: false,
-    stdin: 'ignore',
     timeout: PROBE_TIME_MS,
+    killSignal: 'SIGKILL',
     maxBuffer: MAX_OUTPUT_BYTES,
   });
-  const text = result.stdout !== '' ? result.stdout : result.stderr;
-  const errno = result.code;
+  const errno = errnoOf(error);
   return {
-    works: !result.failed,
-    firstLine: text.split('\n')[0] ?? '',
-    ...(errno !== undefined && { errno }),
+    works: error === undefined,
+    firstLine: (stdout === '' ? stderr : stdout).split('\n')[0] ?? '',
+    ...(errno !== undefined && Object.hasOwn(constants.errno, errno) && { errno }),
   };
+}
+
+interface Ended {
+  /** Undefined when it ended with 0. */
+  readonly error?: unknown;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Never rejects: each way not to work is a result. */
+function ended(file: string, args: readonly string[], options: ExecFileOptions): Promise<Ended> {
+  return new Promise((resolve) => {
+    try {
+      const utf8 = { ...options, encoding: 'utf8' } as const;
+      const child = execFile(file, args, utf8, (error, stdout, stderr) =>
+        resolve({ ...(error !== null && { error }), stdout, stderr }),
+      );
+      child.stdin?.on('error', () => {}).end();
+    } catch (error) {
+      resolve({ error, stdout: '', stderr: '' });
+    }
+  });
 }

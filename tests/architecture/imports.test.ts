@@ -21,7 +21,7 @@ const soundTree: Readonly<Record<string, string>> = {
   'snapshot/index.ts':
     "import { get } from '../store/index.ts';\nexport interface Change { a: 1 }\nexport { get };",
   'policy/index.ts': "import type { Change } from '../snapshot/index.ts';\nexport type Permit = Change;",
-  'supervisor/index.ts': "import { execa } from 'execa';\nexport const launch = execa;",
+  'supervisor/index.ts': "import { spawn } from 'node:child_process';\nexport const launch = spawn;",
   'capsule/index.ts': "import { get } from '../store/index.ts';\nexport const open = get;",
   'capsule/write.ts': "import { put } from '../store/write.ts';\nexport const seal = put;",
   'operations/index.ts': "export { verify } from './verify.ts';\nexport { run } from './run.ts';",
@@ -90,7 +90,12 @@ const planted: readonly Planted[] = [
     path: 'cli/new.ts',
     text: "import 'node:fs/promises';",
   },
-  { rule: 'owner', what: 'execa outside supervisor', path: 'operations/new.ts', text: "import 'execa';" },
+  {
+    rule: 'owner',
+    what: 'child_process outside supervisor',
+    path: 'operations/new.ts',
+    text: "import 'child_process';",
+  },
   {
     rule: 'owner',
     what: 'child_process in the cli',

@@ -27,7 +27,6 @@ export const moduleRules: ReadonlyMap<string, ModuleRule> = new Map([
       values: ['core'],
       types: ['policy'],
       packages: [
-        'execa',
         'node:child_process',
         'node:process',
         'node:os',
@@ -80,7 +79,6 @@ export const ownedPackages: ReadonlyMap<string, string> = new Map([
   ['node:fs/promises', 'fs'],
   ['fs', 'fs'],
   ['fs/promises', 'fs'],
-  ['execa', 'supervisor'],
   ['node:child_process', 'supervisor'],
   ['child_process', 'supervisor'],
   ['commander', 'cli'],
