@@ -275,14 +275,16 @@ function secondsOf(timeNs: bigint): string {
 }
 
 /**
- * Clones a file's content into a new file where the file system can (no bytes are copied), else fails.
+ * Clones a file's content into a new file of the given mode where the file system can (no bytes are copied), else fails. Linux only.
  * @throws ENOTSUP, EXDEV and the like where it cannot
  */
-export function cloneFile(source: OpenFile, dir: Dir, name: Name): void {
+export function cloneFile(source: OpenFile, dir: Dir, name: Name, mode: number): void {
   dir.verify();
   fs.copyFileSync(
     `/proc/self/fd/${source.fd}`,
     dir.at(name),
     fs.constants.COPYFILE_EXCL | fs.constants.COPYFILE_FICLONE_FORCE,
   );
+  // It has got the source's mode, which may not let us read it.
+  fs.chmodSync(dir.at(name), mode);
 }

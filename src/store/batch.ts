@@ -3,32 +3,15 @@ import {
   type Digest,
   digestOf,
   errnoOf,
-  Hasher,
   invariant,
   type Name,
-  randomHex,
   type RunId,
 } from '../core/index.ts';
-import type { Dir } from '../fs/index.ts';
-import {
-  createFile,
-  ensureDir,
-  type NewFile,
-  removeQuietly,
-  rename,
-  syncDir,
-  syncFile,
-} from '../fs/write.ts';
+import type { Dir, Stat } from '../fs/index.ts';
+import { createFile, type NewFile, removeQuietly, rename, syncDir } from '../fs/write.ts';
 import { writing } from './failures.ts';
-import {
-  indexTemporaryName,
-  LARGE_BYTES,
-  largePlace,
-  largeTemporaryName,
-  MODE,
-  packIndexName,
-  packName,
-} from './layout.ts';
+import { indexTemporaryName, LARGE_BYTES, MODE, packIndexName, packName } from './layout.ts';
+import { LargeBatch, type Temporary } from './large-batch.ts';
 import type { Objects } from './objects.ts';
 import { encodePackIndex, type Span } from './pack-index.ts';
 
@@ -49,6 +32,15 @@ export interface ObjectBatch {
    * What `produce` throws comes through unchanged, and nothing of the object is left.
    */
   putStream(size: number, produce: (sink: (piece: Uint8Array) => void) => void): Digest;
+  /**
+   * Puts a file of more than 1 MiB by cloning it: the file system shares its blocks with the workspace's, so it costs neither a copy nor, at
+   * first, space, and {@link newBytes} does not count it. Whether that works shows at the first attempt, not by a probe: cloning needs both file
+   * systems to be one that can, and nothing of ours may be written into the workspace. A refusal is remembered for every file of that device.
+   * @param seen what lstat saw of the file
+   * @returns undefined when nothing was put, because files of this device cannot be cloned into the store: see {@link putStream}
+   * @throws FileMoved when it is not the file seen, or moved meanwhile; the system's error when it may not be read; failures of the store
+   */
+  putFile(dir: Dir, name: Name, seen: Stat): Digest | undefined;
   /** Everything is on the disk, and found by every reader, when this returns. */
   commit(): void;
   /** Leaves nothing behind; does nothing after a commit. */
@@ -66,12 +58,12 @@ export interface ObjectFolders {
 /** A pack grows by writes of this size. */
 const WRITE_BYTES = 4 << 20;
 
-/** The batch of one run: at most one pack, and a temporary file for each large object until the commit. */
+/** The batch of one run: at most one pack, and the large objects. */
 export class Batch implements ObjectBatch {
   readonly #folders: ObjectFolders;
   readonly #run: RunId;
   readonly #small = new Map<Digest, Span>();
-  readonly #large = new Map<Digest, Name>();
+  readonly #large: LargeBatch;
   #pack: { readonly name: Name; readonly file: NewFile } | undefined;
   #packLength = 0;
   #unwritten: Buffer | undefined;
@@ -84,6 +76,7 @@ export class Batch implements ObjectBatch {
   constructor(folders: ObjectFolders, run: RunId) {
     this.#folders = folders;
     this.#run = run;
+    this.#large = new LargeBatch(folders.large, run, (step) => this.#store(step));
   }
 
   has(digest: Digest): boolean {
@@ -103,7 +96,11 @@ export class Batch implements ObjectBatch {
   }
 
   putStream(size: number, produce: (sink: (piece: Uint8Array) => void) => void): Digest {
-    if (size > LARGE_BYTES) return this.#putLarge(size, produce);
+    if (size > LARGE_BYTES) {
+      const temporary = this.#large.write(size, produce);
+      if (this.#keepLarge(temporary)) this.newBytes += size;
+      return temporary.digest;
+    }
     const bytes = Buffer.allocUnsafe(size);
     let filled = 0;
     produce((piece) => {
@@ -115,20 +112,29 @@ export class Batch implements ObjectBatch {
     return this.put(bytes);
   }
 
+  putFile(dir: Dir, name: Name, seen: Stat): Digest | undefined {
+    invariant(seen.size > LARGE_BYTES, 'small files share a pack');
+    const temporary = this.#large.clone(dir, name, seen);
+    if (temporary === undefined) return undefined;
+    this.#keepLarge(temporary);
+    return temporary.digest;
+  }
+
   commit(): void {
+    const isNew = this.#small.size + this.#large.size > 0;
     this.#store(() => {
-      this.#commitLarge();
+      this.#large.commit();
       this.#commitPack();
     });
     this.#ended = true;
-    if (this.newBytes > 0 || this.#small.size > 0) this.#folders.objects.refresh();
+    if (isNew) this.#folders.objects.refresh();
   }
 
   abort(): void {
     if (this.#ended) return;
     this.#ended = true;
-    const { packs, large } = this.#folders;
-    for (const name of this.#large.values()) removeQuietly(large, name);
+    const { packs } = this.#folders;
+    this.#large.abort();
     if (this.#pack === undefined) return;
     const { file, name } = this.#pack;
     this.#pack = undefined;
@@ -137,38 +143,14 @@ export class Batch implements ObjectBatch {
     removeQuietly(packs, name);
   }
 
-  #putLarge(size: number, produce: (sink: (piece: Uint8Array) => void) => void): Digest {
-    const { large } = this.#folders;
-    const temporary = largeTemporaryName(this.#run, randomHex(8));
-    const file = this.#store(() => createFile(large, temporary, MODE.large));
-    const hasher = new Hasher();
-    let written = 0;
-    try {
-      produce((piece) => {
-        hasher.update(piece);
-        this.#store(() => file.write(piece));
-        written += piece.length;
-      });
-      // A producer that swallowed the store's failure must not go on.
-      this.#store(() => {});
-      invariant(written === size, 'as many bytes as announced');
-    } catch (error) {
-      file.close();
-      removeQuietly(large, temporary);
-      throw error;
+  /** False when the object is there already, and the temporary file was for nothing. */
+  #keepLarge(temporary: Temporary): boolean {
+    if (this.has(temporary.digest)) {
+      this.#large.drop(temporary);
+      return false;
     }
-    file.close();
-    return this.#keepLarge(hasher.digest(), temporary, size);
-  }
-
-  #keepLarge(digest: Digest, temporary: Name, size: number): Digest {
-    if (this.has(digest)) {
-      removeQuietly(this.#folders.large, temporary);
-    } else {
-      this.#large.set(digest, temporary);
-      this.newBytes += size;
-    }
-    return digest;
+    this.#large.keep(temporary);
+    return true;
   }
 
   #append(digest: Digest, bytes: Uint8Array): void {
@@ -197,25 +179,6 @@ export class Batch implements ObjectBatch {
         if (errnoOf(error) !== 'EEXIST') throw error;
       }
     }
-  }
-
-  #commitLarge(): void {
-    const { large } = this.#folders;
-    for (const temporary of this.#large.values()) syncFile(large, temporary);
-    const folders = new Map<Name, Dir>();
-    try {
-      for (const [digest, temporary] of this.#large) {
-        const { folder, name } = largePlace(digest);
-        const dir = folders.get(folder) ?? ensureDir(large, folder, MODE.dir);
-        folders.set(folder, dir);
-        rename(large, temporary, dir, name);
-        this.#large.delete(digest);
-      }
-      for (const dir of folders.values()) syncDir(dir);
-    } finally {
-      for (const dir of folders.values()) dir.close();
-    }
-    if (folders.size > 0) syncDir(large);
   }
 
   #commitPack(): void {

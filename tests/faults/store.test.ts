@@ -8,7 +8,7 @@ import { compareBytes, digestOf, isRunId, type Name } from '../../src/core/index
 import { readSmallFile } from '../../src/fs/index.ts';
 import { Store, workspaceId, type WorkspaceStore } from '../../src/store/index.ts';
 import { openWorkspaceForWriting } from '../../src/store/write.ts';
-import { CAPSULE, FIRST, INTENT, PLACE, SECOND } from '../fixtures/store-victim.ts';
+import { CAPSULE, CLONED, FIRST, INTENT, PLACE, SECOND } from '../fixtures/store-victim.ts';
 import { removeAll, temporaryDir } from '../support/temporary.ts';
 
 const ID = workspaceId(PLACE.root);
@@ -70,7 +70,7 @@ function check(base: string, told: ReadonlyMap<string, string>): void {
 }
 
 function checkObjects(reader: WorkspaceStore, told: ReadonlyMap<string, string>): void {
-  for (const [promise, blobs] of [['first', FIRST] as const, ['second', SECOND] as const]) {
+  for (const [promise, blobs] of [['first', FIRST] as const, ['second', [...SECOND, CLONED]] as const]) {
     const found = blobs.map((bytes) => reader.objects.check(digestOf(bytes)));
     if (told.has(promise)) expect(found).toEqual(blobs.map(() => 'present'));
     expect(found).not.toContain('damaged');
@@ -122,7 +122,7 @@ function reopen(base: string, told: ReadonlyMap<string, string>): void {
     check(base, told);
     const run = writable.newRun(Date.now());
     const batch = writable.objectBatch(run.id);
-    for (const bytes of [...FIRST, ...SECOND]) batch.put(bytes);
+    for (const bytes of [...FIRST, ...SECOND, CLONED]) batch.put(bytes);
     batch.commit();
     check(
       base,

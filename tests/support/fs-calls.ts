@@ -5,14 +5,15 @@ import { changesDisk, wrapCalls, WRITING, type WritingCall } from './system-call
 /** One call that is about to happen. */
 export interface FsCall {
   readonly name: WritingCall;
-  /** What its first argument leads to: a path, or the path behind a descriptor. */
+  /** What it changes: a path, or the path behind a descriptor. */
   readonly target: string;
 }
 
 /** Makes every later writing call of this process ask `before` first, which may throw; until the test ends or the answer is called. */
 export function interceptWrites(before: (call: FsCall) => void): () => void {
   const restore = wrapCalls(WRITING, (name, args) => {
-    if (changesDisk(name, args[1])) before({ name, target: targetOf(args[0]) });
+    if (changesDisk(name, args[1]))
+      before({ name, target: targetOf(name === 'copyFileSync' ? args[1] : args[0]) });
   });
   onTestFinished(restore);
   return restore;

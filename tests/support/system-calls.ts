@@ -7,6 +7,7 @@ export const WRITING = [
   'writeSync',
   'fsyncSync',
   'renameSync',
+  'copyFileSync',
   'linkSync',
   'mkdirSync',
   'unlinkSync',

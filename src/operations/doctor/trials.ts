@@ -84,7 +84,7 @@ function tryClone(scratch: Dir): boolean {
   touch(scratch, A);
   const source = scratch.openFile(A);
   try {
-    cloneFile(source, scratch, B);
+    cloneFile(source, scratch, B, 0o600);
     removeFile(scratch, B);
     return true;
   } catch (error) {
