@@ -5,7 +5,7 @@ import { makeTree, sourceSizes } from '../trees.ts';
 /** What the measures of the large tree share; each part is made when it is first asked for. */
 export interface LargeTree {
   readonly files: number;
-  /** `100k`, or `10k` when quick. */
+  /** `100k`, or `1k` when quick. */
   readonly label: string;
   /** `100,000 files`, for people. */
   readonly what: string;
@@ -21,7 +21,7 @@ export interface LargeTree {
 
 export function largeTree(context: Context): LargeTree {
   const { place, quick, settle } = context;
-  const files = quick ? 10_000 : 100_000;
+  const files = quick ? 1_000 : 100_000;
   const at = (name: string): string => place.at('tree', name);
   const tree = once(async () => {
     await makeTree(at('tree'), { files, seed: 1, sizes: sourceSizes }, context.pause);
