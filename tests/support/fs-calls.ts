@@ -31,3 +31,40 @@ function targetOf(argument: unknown): string {
 export function systemError(code: string): Error {
   return Object.assign(new Error(`${code}: injected`), { code, errno: -1, syscall: 'injected' });
 }
+
+/** What a process looked at, by paths as latin1 text; a path stands there as often as it was asked. */
+export interface Looks {
+  /** Files opened, directories not. */
+  readonly opened: string[];
+  /** Directories whose names were read. */
+  readonly listed: string[];
+  readonly lstats: string[];
+}
+
+/** Writes down every later look of this process below `root`, until the test ends or `stop` is called. */
+export function watchLooks(root: string): Looks & { readonly stop: () => void } {
+  const looks: Looks = { opened: [], listed: [], lstats: [] };
+  const { O_DIRECTORY } = fs.constants;
+  const listOf = (name: string, flags: unknown): string[] | undefined => {
+    if (name === 'readdirSync' || name === 'opendirSync') return looks.listed;
+    if (name === 'lstatSync') return looks.lstats;
+    return (Number(flags) & O_DIRECTORY) === 0 ? looks.opened : undefined;
+  };
+  const stop = wrapCalls(['openSync', 'readdirSync', 'opendirSync', 'lstatSync'], (name, args) => {
+    const list = listOf(name, args[1]);
+    const at = list && absoluteBytes(args[0]);
+    if (at === root) list?.push('');
+    else if (at?.startsWith(`${root}/`)) list?.push(at.slice(root.length + 1));
+  });
+  onTestFinished(stop);
+  return { ...looks, stop };
+}
+
+function absoluteBytes(argument: unknown): string {
+  const text = Buffer.isBuffer(argument)
+    ? argument.toString('latin1')
+    : Buffer.from(String(argument)).toString('latin1');
+  const match = /^(\/proc\/self\/fd\/\d+)([^]*)$/.exec(text);
+  if (match?.[1] === undefined) return text;
+  return fs.readlinkSync(match[1], { encoding: 'latin1' }) + (match[2] ?? '');
+}

@@ -26,6 +26,7 @@ export const READING = [
   'fstatSync',
   'readSync',
   'readdirSync',
+  'opendirSync',
   'readlinkSync',
   'closeSync',
 ] as const;
