@@ -142,7 +142,7 @@ const wish = fc.record({
   }),
   keptFileBytes: fc.constantFrom(0, 5, 1 << 20, 1 << 20),
   hashedFileBytes: fc.constantFrom(2, 100, 1 << 30, 1 << 30),
-  newBytesPerRun: fc.constantFrom(0, 7, 3500, 1 << 30, 1 << 30),
+  newBytes: fc.constantFrom(0, 7, 3500, 1 << 30, 1 << 30),
   maxDepth: fc.constantFrom(1, 2, 1000, 1000),
   mount: fc.constantFrom('', '', 'a', 'b/c'),
   isFresh: fc.boolean(),

@@ -39,6 +39,15 @@ export class Objects {
     return digest;
   }
 
+  putHashed(digest: Digest, bytes: Uint8Array): void {
+    if (this.put(bytes) !== digest) throw new Error(`the bytes are not those of ${digest}`);
+  }
+
+  /** As on a file system that cannot clone. */
+  putFile(): undefined {
+    return undefined;
+  }
+
   putStream(_size: number, produce: (sink: (piece: Uint8Array) => void) => void): Digest {
     const pieces: Buffer[] = [];
     produce((piece) => pieces.push(Buffer.from(piece)));
@@ -86,7 +95,8 @@ const FAR_FUTURE_NS = 9_000_000_000_000_000_000n;
 const LIMITS: CaptureLimits = {
   keptFileBytes: 64 << 20,
   hashedFileBytes: 1 << 30,
-  newBytesPerRun: 2 * 2 ** 30,
+  newBytes: 2 * 2 ** 30,
+  newBytesRule: 'limit: new content of the run',
   maxDepth: 1000,
 };
 
