@@ -1,3 +1,3 @@
 #!/usr/bin/env node
 // No module.enableCompileCache(): its default folder lies in the system's temporary folder, outside our own.
-import '../dist/main.js';
+require('../dist/start.cjs');

@@ -1,28 +1,31 @@
 import { CommanderError } from 'commander';
 import { AgentdiffError, exitStatusOf } from '../core/index.ts';
 import { Output } from './output.ts';
-import { buildProgram } from './program.ts';
+import { buildProgram, type Program } from './program.ts';
 import { asAgentdiffError, renderError, renderErrorJson } from './render/error.ts';
 
-const argv = process.argv.slice(2);
-/** What comes before the first `--` is ours; the rest may belong to a child. */
-const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
-const output = new Output(process.env, !own.includes('--no-color'));
-const program = buildProgram(output);
-
-// Only what happens outside of every await ends here; the loop cannot be trusted to end after it.
-process.on('uncaughtException', (error) => {
-  fail(error);
-  process.exit();
-});
-
-try {
-  process.exitCode = await program.run(argv);
-} catch (error) {
-  fail(error);
+/**
+ * Carries out one command line. Whatever goes wrong becomes words and the exit status of this process; it never rejects.
+ * @param argv without node and script
+ */
+export async function main(argv: readonly string[]): Promise<void> {
+  /** What comes before the first `--` is ours; the rest may belong to a child. */
+  const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
+  const output = new Output(process.env, !own.includes('--no-color'));
+  const program = buildProgram(output, argv[0]);
+  // Only what happens outside of every await ends here; the loop cannot be trusted to end after it.
+  process.on('uncaughtException', (error) => {
+    fail(error, program, output);
+    process.exit();
+  });
+  try {
+    process.exitCode = await program.run(argv);
+  } catch (error) {
+    fail(error, program, output);
+  }
 }
 
-function fail(thrown: unknown): void {
+function fail(thrown: unknown, program: Program, output: Output): void {
   if (thrown instanceof CommanderError && thrown.exitCode === 0) return;
   const { name, json, debug } = program.known();
   const error = thrown instanceof CommanderError ? toUsageError(thrown, name) : asAgentdiffError(thrown);

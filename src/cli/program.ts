@@ -1,5 +1,7 @@
 import { Command, Option } from 'commander';
 import { AgentdiffError } from '../core/index.ts';
+import { runCommand } from './commands/run.ts';
+import { openSession } from './context.ts';
 import type { CommonOptions, RecoverOptions, RunOptions, VerifyOptions } from './options.ts';
 import type { Output } from './output.ts';
 import type { Session } from './session.ts';
@@ -32,8 +34,11 @@ export interface Known {
 const RUN_ARGUMENT =
   'a run id, the beginning of one, or "last": the newest run, be it of a command or a recover';
 
-/** The command line's grammar. Each command's code is loaded when it is called, so that `--help` needs none of it. */
-export function buildProgram(output: Output): Program {
+/**
+ * The command line's grammar. The code of a command other than `run` is loaded when it is called.
+ * @param first the first word. When that is `run`, the grammar of the other commands cannot matter and is not built.
+ */
+export function buildProgram(output: Output, first?: string): Program {
   const program = new Command('agentdiff')
     .description(
       'Run a command, see what it changed in the workspace, and take it back without overwriting later work.',
@@ -42,7 +47,7 @@ export function buildProgram(output: Output): Program {
     // Options of ours stand before the command's name or directly behind it, and nowhere else.
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ outputError() {} })
+    .configureOutput({ outputError() {}, writeOut: (text) => void output.print(text) })
     .addHelpText(
       'after',
       '\nEverything after the first -- belongs to the command that is run.\nExit statuses and error codes: docs/exit-codes.md, in the package',
@@ -57,13 +62,14 @@ export function buildProgram(output: Output): Program {
 
   async function perform<T extends CommonOptions>(command: Command, action: Action<T>): Promise<void> {
     const options = optionsOf<T>(command);
-    const { openSession } = await import('./context.ts');
     status = await action(await openSession(command.name(), options, output), options);
   }
 
   addRun(program, perform, () => child);
-  addRecover(program, perform);
-  addReading(program, perform);
+  if (first !== 'run') {
+    addRecover(program, perform);
+    addReading(program, perform);
+  }
   return {
     command: program,
     async run(words) {
@@ -108,7 +114,6 @@ function addRun(program: Command, perform: Perform, child: () => readonly string
   addCommonOptions(run).action(async (operands: string[], _options, command: Command) => {
     const words = childArgv(operands, child());
     await perform<RunOptions>(command, async (session, options) => {
-      const { runCommand } = await import('./commands/run.ts');
       return await runCommand(session, words, options);
     });
   });

@@ -297,23 +297,6 @@ describe('output', () => {
     expect(codeOf(full)).toBe('OUTPUT_UNWRITABLE');
   });
 
-  it('loads nothing but the grammar for --help and --version', () => {
-    const loaded = new Map<string, string>();
-    const open = [new URL('../dist/main.js', BIN)];
-    for (let url = open.pop(); url !== undefined; url = open.pop()) {
-      if (loaded.has(url.href)) continue;
-      const text = readFileSync(url, 'utf8');
-      loaded.set(url.href, text);
-      for (const [, path = ''] of text.matchAll(/^(?:import|export|\}) ?(?:.* ?from )?"(\.[^"]+)";$/gm))
-        open.push(new URL(path, url));
-    }
-    const packages = [...loaded.values()].flatMap((text) =>
-      [...text.matchAll(/^\/\/ node_modules\/([^/]+)/gm)].map(([, name]) => name),
-    );
-    expect(loaded.size).toBeGreaterThan(1);
-    expect(new Set(packages)).toEqual(new Set(['canonicalize', 'commander']));
-  });
-
   it.skipIf(!existsSync('/dev/full'))(
     'a log that cannot be written is told in a line, and changes nothing else',
     () => {

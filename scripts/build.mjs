@@ -1,0 +1,46 @@
+/**
+ * Makes dist/ from src/: CommonJS, because Node loads that sooner than ES modules, in as few files as a run needs. `start.cjs` is what bin/ loads;
+ * `main.cjs` holds all that a run loads, and the other files what single commands add to it. Why: docs/decisions/0014-bundle-of-two-files.md.
+ */
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rolldown } from 'rolldown';
+import { modulesOf, project } from './modules-of.mjs';
+
+const dist = `${project}dist`;
+
+/** What the licences of the packages in the bundle ask for: that they come with it. */
+function licences(moduleIds) {
+  const packages = new Set(
+    [...moduleIds].flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? []),
+  );
+  return [...packages].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
+    const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+    const text = file === undefined ? '' : `\n${readFileSync(`${folder}/${file}`, 'utf8')}`;
+    return `${name} ${version} (${license})\n${text}`;
+  });
+}
+
+if (existsSync(dist)) rmSync(dist, { recursive: true });
+const main = await modulesOf('src/cli/main.ts');
+const bundle = await rolldown({
+  input: 'src/cli/start.ts',
+  platform: 'node',
+  cwd: project,
+  optimization: { inlineConst: true },
+});
+const { output } = await bundle.write({
+  dir: dist,
+  format: 'cjs',
+  entryFileNames: '[name].cjs',
+  chunkFileNames: '[name].cjs',
+  // Names stay as they are: a stack names functions.
+  minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
+  codeSplitting: { groups: [{ name: 'main', test: (id) => main.has(id) || id.startsWith('\0rolldown') }] },
+});
+await bundle.close();
+const moduleIds = new Set(output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.moduleIds : [])));
+writeFileSync(
+  `${dist}/LICENSES.txt`,
+  licences(moduleIds).join('\n----------------------------------------\n\n'),
+);
