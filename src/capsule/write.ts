@@ -11,7 +11,7 @@ import {
   type RunId,
 } from '../core/index.ts';
 import type { Dir } from '../fs/index.ts';
-import { createFile, type NewFile, syncDir } from '../fs/write.ts';
+import { createFile, type NewFile } from '../fs/write.ts';
 import { ChangeListCheck, ChangeTally } from './change-list.ts';
 import { toChangeLine, toTimeDocument } from './documents.ts';
 import {
@@ -100,7 +100,8 @@ export class CapsuleWriter {
   }
 
   /**
-   * Writes the last event and the other files, the manifest last, each durable. Nothing can be written afterwards.
+   * Writes the last event and the other files, the manifest last. Nothing can be written afterwards. The files are whole, not yet durable: that is
+   * for whoever publishes the directory, once for all of them.
    * @param policy the resolved policy: JSON values only
    * @returns the SHA-256 of the manifest, which names the capsule's whole content
    */
@@ -114,9 +115,7 @@ export class CapsuleWriter {
       this.#digests.set('events.jsonl', this.#events.finish());
       this.#digests.set('policy.json', this.#writeMember('policy.json', `${policyText}\n`));
       this.#digests.set('capsule.json', this.#writeMember('capsule.json', `${canonicalJson(document)}\n`));
-      const digest = this.#writeMember(MANIFEST, encodeManifest(this.#digests));
-      syncDir(this.#dir);
-      return digest;
+      return this.#writeMember(MANIFEST, encodeManifest(this.#digests));
     });
   }
 
@@ -179,12 +178,11 @@ class MemberFile {
     this.#file.write(bytes);
   }
 
-  /** The file is whole, read-only and durable when this returns. */
+  /** The file is whole and read-only when this returns. */
   finish(): Digest {
     return guarded(() => {
       this.flush();
       this.#file.chmod(SEALED_MODE);
-      this.#file.sync();
       this.close();
       return this.#hasher.digest();
     });

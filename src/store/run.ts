@@ -103,8 +103,8 @@ class Run implements PendingRun {
     writing(base, () => {
       syncTree(capsule);
       rename(this.dir, FILE.capsule, capsules, this.#name());
+      // One rename is in both directories or in neither; should the old name come back all the same, the run counts as sealed.
       syncDir(capsules);
-      syncDir(this.dir);
     });
     this.#close();
     try {
@@ -115,8 +115,13 @@ class Run implements PendingRun {
   }
 
   abandon(): void {
+    const { base, pending } = this.#folders;
     this.#close();
-    writing(this.#folders.base, () => removeRun(this.#folders.pending, this.#name()));
+    writing(base, () => {
+      removeRun(pending, this.#name());
+      // A run that never was must not come back as one that was interrupted.
+      syncDir(pending);
+    });
   }
 
   #name(): Name {
@@ -129,11 +134,13 @@ class Run implements PendingRun {
   }
 }
 
-/** Takes `pending/<id>` out of sight in one step, so that a kill leaves no run that is half there, and removes it. */
+/**
+ * Takes `pending/<id>` out of sight in one step, so that a kill leaves no run that is half there, and removes it. Not made durable here: what comes
+ * back after a loss of power is a leftover as before.
+ */
 export function removeRun(pending: Dir, name: Name): void {
   const temporary = temporaryName();
   rename(pending, name, pending, temporary);
-  syncDir(pending);
   removeTree(pending, temporary);
 }
 

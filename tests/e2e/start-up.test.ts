@@ -1,6 +1,6 @@
 /** What is read and compiled before a command runs. It is most of what a wrapped command waits for, so it is held here, without a clock. */
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -59,3 +59,47 @@ it('a run without a policy file and without a log loads three packages, and no s
   const packages = modules.flatMap((id) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(id)?.[1] ?? []);
   expect([...new Set(packages)].sort()).toEqual(['canonicalize', 'commander', 'picomatch']);
 });
+
+const hasStrace = spawnSync('strace', ['-f', '-o', '/dev/null', 'true']).status === 0;
+
+it.skipIf(!hasStrace)(
+  'a run that changes nothing waits ten times for the disk, in the order of docs/store-format.md (needs strace)',
+  () => {
+    const base = realpathSync(temporaryDir());
+    const trace = join(base, 'trace');
+    const ws = join(base, 'ws');
+    mkdirSync(ws);
+    writeFileSync(join(ws, 'f'), 'content');
+    const env = { PATH: process.env['PATH'], AGENTDIFF_STORE: join(base, 'store') };
+    const calls = 'trace=fsync,fdatasync,sync_file_range,syncfs,sync,rename,renameat,renameat2,execve';
+    const strace = ['-f', '-y', '-s', '1000', '-o', trace, '-e', calls];
+    const run = [process.execPath, BIN, 'run', '--', 'true'];
+    // The first run has content to store; the second finds it all there.
+    expect(spawnSync(process.execPath, run.slice(1), { cwd: ws, env }).status).toBe(0);
+    expect(spawnSync('strace', [...strace, ...run], { cwd: ws, env }).status).toBe(0);
+    expect(readFileSync(trace, 'utf8').split('\n').flatMap(step)).toEqual([
+      'fsync pending/ID/TMP',
+      'rename intent.json',
+      'fsync pending/ID',
+      'fsync pending',
+      'execve true',
+      ...['SHA256SUMS', 'capsule.json', 'changes.jsonl', 'events.jsonl', 'policy.json'].map(
+        (name) => `fsync pending/ID/capsule/${name}`,
+      ),
+      'fsync pending/ID/capsule',
+      'rename ID',
+      'fsync capsules',
+    ]);
+  },
+);
+
+/** What a line of the trace says of the disk, or of the child; the other renames have an order of their own. */
+function step(line: string): string[] {
+  const text = line.replaceAll(/\d{8}T\d{6}Z-[0-9a-f]{8}/g, 'ID').replaceAll(/\.agentdiff-tmp-\w+/g, 'TMP');
+  const synced =
+    /(fsync|fdatasync|sync_file_range|syncfs|sync)\((?:\d+<.*\/workspaces\/[0-9a-f]+\/(.*?)>)?/.exec(text);
+  if (synced !== null) return [`${synced[1]} ${synced[2]}`];
+  const renamed = /rename\w*\(.*"[^"]*\/(ID|intent\.json)"(?:, \w+)?\) = 0/.exec(text);
+  if (renamed !== null && !/\/TMP", "[^"]*\/ID"/.test(text)) return [`rename ${renamed[1]}`];
+  return /execve\("[^"]*\/true".* = 0/.test(text) ? ['execve true'] : [];
+}
