@@ -12,13 +12,16 @@ export class Output {
   /** For text on stdout, and on stderr. */
   readonly outStyle: Style;
   readonly errStyle: Style;
+  /** Is stderr a terminal? */
+  readonly errIsTerminal: boolean;
   #outGuarded = false;
   #errGuarded = false;
 
   constructor(wishes: ColourWishes, colourAllowed: boolean) {
     const mayColour = colourAllowed && !wishes.NO_COLOR && wishes.TERM !== 'dumb';
     this.outStyle = styleFor(mayColour && isatty(1));
-    this.errStyle = styleFor(mayColour && isatty(2));
+    this.errIsTerminal = isatty(2);
+    this.errStyle = styleFor(mayColour && this.errIsTerminal);
   }
 
   /**
@@ -43,6 +46,12 @@ export class Output {
           );
       });
     });
+  }
+
+  /** How many characters a line of the terminal on stderr takes; 80 where it does not say. */
+  errColumns(): number {
+    const [columns] = process.stderr.isTTY ? process.stderr.getWindowSize() : [];
+    return columns || 80;
   }
 
   /** Writes to stderr; when that fails there is nobody left to tell. */

@@ -5,6 +5,7 @@ import { reversibilityOf } from '../../operations/reversibility.ts';
 import { run, type RunReport, type RunRequest } from '../../operations/run.ts';
 import { watchInterrupts } from '../interrupt.ts';
 import type { RunOptions } from '../options.ts';
+import { wantsProgress, watchScansOn } from '../progress.ts';
 import { errorDocument, renderError } from '../render/error.ts';
 import { jsonLine } from '../render/json.ts';
 import { renderNotice, renderRun, renderRunJson } from '../render/run.ts';
@@ -38,7 +39,7 @@ export async function runCommand(
   const interrupts = watchInterrupts();
   try {
     const report = await orTellResultFile(resultFile, () =>
-      run(context, { ...request, refuseInterrupted: interrupts.check }, (notice) =>
+      run(watched(session, options), { ...request, refuseInterrupted: interrupts.check }, (notice) =>
         output.tell(renderNotice(notice, output.errStyle)),
       ),
     );
@@ -46,6 +47,13 @@ export async function runCommand(
   } finally {
     interrupts.release();
   }
+}
+
+/** The context, and on a terminal somebody who watches the scans. */
+function watched({ context, output }: Session, { quiet }: RunOptions): Session['context'] {
+  if (!wantsProgress(output.errIsTerminal, context.environment, quiet)) return context;
+  const screen = { write: (text: string) => output.tell(text), columns: () => output.errColumns() };
+  return { ...context, watchScan: watchScansOn(screen, context.monotonic) };
 }
 
 /** Who reads the result file learns of a failure before the child from it too. */
