@@ -21,24 +21,36 @@ function licences(moduleIds) {
   });
 }
 
+/** Bundles what `entry` loads into dist/. */
+async function write(entry, name, options) {
+  const bundle = await rolldown({
+    input: entry,
+    platform: 'node',
+    cwd: project,
+    optimization: { inlineConst: true },
+  });
+  const { output } = await bundle.write({
+    dir: dist,
+    format: 'cjs',
+    entryFileNames: `${name}.cjs`,
+    chunkFileNames: '[name].cjs',
+    // Names stay as they are: a stack names functions.
+    minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
+    ...options,
+  });
+  await bundle.close();
+  return output;
+}
+
 if (existsSync(dist)) rmSync(dist, { recursive: true });
 const main = await modulesOf('src/cli/main.ts');
-const bundle = await rolldown({
-  input: 'src/cli/start.ts',
-  platform: 'node',
-  cwd: project,
-  optimization: { inlineConst: true },
+const output = await write('src/cli/start.ts', '[name]', {
+  codeSplitting: { groups: [{ name: 'main', test: (id) => main.has(id) }] },
 });
-const { output } = await bundle.write({
-  dir: dist,
-  format: 'cjs',
-  entryFileNames: '[name].cjs',
-  chunkFileNames: '[name].cjs',
-  // Names stay as they are: a stack names functions.
-  minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
-  codeSplitting: { groups: [{ name: 'main', test: (id) => main.has(id) || id.startsWith('\0rolldown') }] },
-});
-await bundle.close();
+// What runs in a thread of the scan is a file by itself: it must not load a whole run.
+if (existsSync(`${project}src/snapshot/thread.ts`)) {
+  output.push(...(await write('src/snapshot/thread.ts', 'scan-thread', { codeSplitting: false })));
+}
 const moduleIds = new Set(output.flatMap((chunk) => (chunk.type === 'chunk' ? chunk.moduleIds : [])));
 writeFileSync(
   `${dist}/LICENSES.txt`,
