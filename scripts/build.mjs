@@ -1,6 +1,6 @@
 /**
  * Makes dist/ from src/: CommonJS, because Node loads that sooner than ES modules, in as few files as a run needs. `start.cjs` is what bin/ loads;
- * `main.cjs` holds all that a run loads, and the other files what single commands add to it. Why: docs/decisions/0014-bundle-of-two-files.md.
+ * `main.cjs` holds all that a run loads, and the other files what single commands add to it. Why: docs/decisions/0014-two-files-for-a-run.md.
  */
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { rolldown } from 'rolldown';
