@@ -97,10 +97,8 @@ export class WorkspaceStore {
 
   /** Runs that began and have no capsule: active or interrupted, oldest first. */
   pending(): RunId[] {
-    const pending = this.#runs(FILE.pending);
     // A kill between the publishing rename and the tidying leaves a run in both.
-    const sealed = pending.length === 0 ? new Set() : new Set(this.sealed());
-    return pending.filter((id) => !sealed.has(id));
+    return this.#runs(FILE.pending).filter((id) => !this.#isSealed(id));
   }
 
   openCapsule(id: RunId): Dir | undefined {
@@ -145,6 +143,17 @@ export class WorkspaceStore {
   close(): void {
     this.#close();
     this.#dir?.close();
+  }
+
+  #isSealed(id: RunId): boolean {
+    return reading(FILE.capsules, () => {
+      const capsules = this.#dir && tryOpenDir(this.#dir, FILE.capsules);
+      try {
+        return capsules?.tryLstat(id as string as Name) !== undefined;
+      } finally {
+        capsules?.close();
+      }
+    });
   }
 
   #runs(kind: Name): RunId[] {

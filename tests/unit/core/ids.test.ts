@@ -24,6 +24,22 @@ describe('a run id', () => {
     expect(isRunId(text)).toBe(false);
   });
 
+  it('names a time that the calendar has, and no other', () => {
+    const two = (max: number) => fc.integer({ min: 0, max }).map((n) => `${n}`.padStart(2, '0'));
+    const parts = fc.tuple(fc.integer({ min: 0, max: 9999 }), two(14), two(33), two(26), two(62), two(62));
+    fc.assert(
+      fc.property(parts, ([year, month, day, hour, minute, second]) => {
+        const years = `${year}`.padStart(4, '0');
+        const time = Date.parse(`${years}-${month}-${day}T${hour}:${minute}:${second}Z`);
+        const text = `${years}${month}${day}T${hour}${minute}${second}`;
+        // An impossible date has no time, or that of another date.
+        const again = Number.isNaN(time) ? '' : new Date(time).toISOString().replaceAll(/[-:]/g, '');
+        expect(isRunId(`${text}Z-00000000`)).toBe(again.startsWith(text));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
   it('sorts after the newest one, wherever the clock stands', () => {
     const time = fc.integer({ min: 0, max: Date.UTC(2100, 0) });
     fc.assert(
