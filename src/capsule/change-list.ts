@@ -1,9 +1,7 @@
 import {
   AgentdiffError,
-  compareBytes,
-  joinPath,
-  type Name,
-  namesOf,
+  compareInWalk,
+  isWithin,
   type RelPath,
   ROOT_PATH,
   toJsonPath,
@@ -49,29 +47,27 @@ function isLinked(side: Observed | undefined): boolean {
  * and every listed ancestor of an entry is still at hand.
  */
 export class ChangeListCheck {
-  /** The last entry and its listed ancestors, from the root down. */
-  #open: ChangeRecord[] = [];
-  #last: Name[] | undefined;
+  /** The last entry and its listed ancestors, from the root down: each lies within the one before. */
+  readonly #open: ChangeRecord[] = [];
+  #last: RelPath | undefined;
 
   /** @throws CAPSULE_INVALID, naming the entry */
   add(record: ChangeRecord): void {
-    this.#checkOrder(record);
+    const { path } = record;
+    if (this.#last !== undefined && compareInWalk(this.#last, path) >= 0) {
+      refuse(path, 'stands twice in the list or out of its order');
+    }
+    this.#last = path;
     checkRecord(record);
     this.#checkAncestors(record);
     this.#open.push(record);
   }
 
-  #checkOrder(record: ChangeRecord): void {
-    const names = namesOf(record.path);
-    if (this.#last !== undefined && compareNames(this.#last, names) >= 0) {
-      refuse(record.path, 'stands twice in the list or out of its order');
-    }
-    this.#last = names;
-  }
-
   #checkAncestors(record: ChangeRecord): void {
-    const ancestors = new Set(ancestorsOf(this.#last ?? []));
-    this.#open = this.#open.filter((open) => ancestors.has(open.path));
+    for (let last = this.#open.at(-1); last !== undefined; last = this.#open.at(-1)) {
+      if (isWithin(record.path, last.path)) break;
+      this.#open.pop();
+    }
     for (const ancestor of this.#open) {
       if (record.before) checkHolds(record.path, ancestor.before);
       if (record.after) checkHolds(record.path, ancestor.after);
@@ -100,21 +96,6 @@ function checkHolds(path: RelPath, ancestor: Observed | undefined): void {
 
 function isUnknown(side: Observed | undefined): boolean {
   return side?.state.content.is === 'unknown';
-}
-
-function ancestorsOf(names: readonly Name[]): RelPath[] {
-  const ancestors = [ROOT_PATH];
-  for (const name of names.slice(0, -1)) ancestors.push(joinPath(ancestors.at(-1) ?? ROOT_PATH, name));
-  return ancestors;
-}
-
-/** Name by name: `a/b` comes before `a-b`, as in a walk. */
-function compareNames(a: readonly Name[], b: readonly Name[]): number {
-  for (let i = 0; i < Math.min(a.length, b.length); i++) {
-    const order = compareBytes(a[i] ?? '', b[i] ?? '');
-    if (order !== 0) return order;
-  }
-  return a.length - b.length;
 }
 
 function refuse(path: RelPath, why: string): never {

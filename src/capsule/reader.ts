@@ -1,15 +1,7 @@
-import {
-  AgentdiffError,
-  canonicalJson,
-  type Digest,
-  digestOf,
-  fromBytes,
-  isMarked,
-  parseJson,
-} from '../core/index.ts';
+import { AgentdiffError, canonicalJson, type Digest, digestOf, parseJson } from '../core/index.ts';
 import type { Dir } from '../fs/index.ts';
+import { readPlainLine } from './change-line.ts';
 import { ChangeListCheck } from './change-list.ts';
-import { fromChangeDocument } from './documents.ts';
 import { EventChain } from './event-chain.ts';
 import {
   checkFiles,
@@ -31,7 +23,8 @@ import {
   type MemberName,
 } from './format.ts';
 import type { Digests } from './manifest.ts';
-import { capsuleSchema, changeSchema, eventSchema, parseWith, policySchema } from './schema.ts';
+import { locate, parseCanonical, readChangeLine } from './lines.ts';
+import { capsuleSchema, eventSchema, parseWith, policySchema } from './schema.ts';
 import { checkDocuments, checkPaths, type DocumentProblem } from './consistency.ts';
 
 /**
@@ -91,20 +84,18 @@ export class CapsuleReader {
   /** In the order of a walk, each held to the rules of the list. Only when the generator ended is it known that the file was intact. */
   *changes(): Generator<ChangeRecord> {
     const check = new ChangeListCheck();
-    for (const { value, line } of this.#readList('changes.jsonl')) {
-      const document = parseWith(changeSchema, value, 'changes.jsonl', line);
-      yield locate('changes.jsonl', line, () => {
-        const record = fromChangeDocument(document);
-        check.add(record);
-        return record;
-      });
+    for (const { bytes, line } of this.#readList('changes.jsonl')) {
+      const record = readPlainLine(bytes) ?? readChangeLine(bytes, line);
+      locate('changes.jsonl', line, () => check.add(record));
+      yield record;
     }
   }
 
   /** In order, the chain checked; see {@link changes}. */
   *events(): Generator<EventDocument> {
     const chain = new EventChain();
-    for (const { value, text, line } of this.#readList('events.jsonl')) {
+    for (const { bytes, line } of this.#readList('events.jsonl')) {
+      const { value, text } = parseCanonical(bytes, 'events.jsonl', line);
       const event = parseWith(eventSchema, value, 'events.jsonl', line);
       locate('events.jsonl', line, () => chain.add(event, text));
       yield event;
@@ -120,14 +111,12 @@ export class CapsuleReader {
     return parseCanonical(bytes.subarray(0, -1), member).value;
   }
 
-  *#readList(
-    member: 'changes.jsonl' | 'events.jsonl',
-  ): Generator<{ value: unknown; text: string; line: number }> {
+  *#readList(member: 'changes.jsonl' | 'events.jsonl'): Generator<{ bytes: Buffer; line: number }> {
     let line = 0;
     const end = yield* readLines(this.#dir, member, ({ bytes, isWhole }) => {
       line++;
       if (!isWhole) throw damaged(member, 'cut-short', line);
-      return { ...parseCanonical(bytes, member, line), line };
+      return { bytes, line };
     });
     if (isProblem(end)) throw damaged(member, end, line + 1);
     this.#compare(member, end.digest, false);
@@ -168,42 +157,6 @@ function refuseNewerFormat(dir: Dir): void {
     hint: 'update agentdiff to read this capsule',
     data: { format, supported: FORMAT },
   });
-}
-
-/** The documents' bytes are canonical: every document has one text, so no key is doubled, no blank added, no second spelling used. */
-function parseCanonical(bytes: Buffer, member: MemberName, line?: number): { value: unknown; text: string } {
-  return locate(member, line, () => {
-    const text = fromBytes(bytes);
-    if (isMarked(text)) throw new AgentdiffError('CAPSULE_INVALID', 'not valid UTF-8');
-    const value = parseJson(text, member);
-    if (!isCanonical(value, text))
-      throw new AgentdiffError('CAPSULE_INVALID', 'not in canonical form (RFC 8785)');
-    return { value, text };
-  });
-}
-
-function isCanonical(value: unknown, text: string): boolean {
-  try {
-    return canonicalJson(value) === text;
-  } catch {
-    // Lone surrogates have no canonical form.
-    return false;
-  }
-}
-
-/** Adds to an error where it was found. */
-function locate<T>(member: MemberName, line: number | undefined, action: () => T): T {
-  try {
-    return action();
-  } catch (error) {
-    if (!(error instanceof AgentdiffError)) throw error;
-    const place = line === undefined ? member : `${member}, line ${line}`;
-    throw new AgentdiffError(error.code, `${place}: ${error.message}`, {
-      ...(error.hint !== undefined && { hint: error.hint }),
-      data: { problem: 'invalid', ...error.data, member, ...(line !== undefined && { line }) },
-      cause: error,
-    });
-  }
 }
 
 function damaged(member: MemberName, problem: FileProblemWord, line?: number): AgentdiffError {

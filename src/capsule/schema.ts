@@ -46,6 +46,11 @@ const notRecoverableReason = z.enum([
   'unsupported-kind',
 ]);
 
+/** The words of a change, for those who read its line without the schema. */
+export const DECISIONS = decision.options;
+export const LEVELS = level.options;
+export const NOT_RECOVERABLE_REASONS = notRecoverableReason.options;
+
 const pathMembers = { path: z.string(), pathBytes: base64.exactOptional() };
 const absolutePath = z.strictObject(pathMembers);
 

@@ -1,10 +1,11 @@
-import { createHash, randomBytes } from 'node:crypto';
+import * as crypto from 'node:crypto';
 import { invariant } from './errors.ts';
 
 /** A SHA-256 as 64 lower-case hex digits, the same text that `sha256sum` prints. */
 export type Digest = string & { readonly __digest: unique symbol };
 
 const DIGEST = /^[0-9a-f]{64}$/;
+const HEX_LENGTH = 64;
 
 export function isDigest(text: string): text is Digest {
   return DIGEST.test(text);
@@ -12,12 +13,14 @@ export function isDigest(text: string): text is Digest {
 
 /** The digest of bytes that are all in memory. */
 export function digestOf(bytes: Uint8Array | string): Digest {
-  return asDigest(createHash('sha256').update(bytes).digest('hex'));
+  // In one call, where Node has it (20.12): for small objects, making a hasher costs as much as hashing.
+  if (typeof crypto.hash === 'function') return asDigest(crypto.hash('sha256', bytes, 'hex'));
+  return asDigest(crypto.createHash('sha256').update(bytes).digest('hex'));
 }
 
 /** Hashes bytes that arrive in pieces. */
 export class Hasher {
-  readonly #hash = createHash('sha256');
+  readonly #hash = crypto.createHash('sha256');
 
   update(bytes: Uint8Array): void {
     this.#hash.update(bytes);
@@ -31,10 +34,10 @@ export class Hasher {
 
 /** `bytes` random bytes as lower-case hex, from the system's generator. */
 export function randomHex(bytes: number): string {
-  return randomBytes(bytes).toString('hex');
+  return crypto.randomBytes(bytes).toString('hex');
 }
 
 function asDigest(hex: string): Digest {
-  invariant(isDigest(hex), 'a SHA-256 has 64 hex digits');
-  return hex;
+  invariant(hex.length === HEX_LENGTH, 'a SHA-256 has 64 hex digits');
+  return hex as Digest;
 }

@@ -15,6 +15,7 @@ export { EXIT, exitStatusOf, RUN_EXIT } from './exit-codes.ts';
 export { isRunId, newRunId, type RunId } from './ids.ts';
 export { canonicalJson, parseJson } from './json.ts';
 export {
+  compareInWalk,
   fromJsonPath,
   isName,
   isWithin,

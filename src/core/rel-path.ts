@@ -1,5 +1,6 @@
 import {
   type ByteString,
+  compareBytes,
   fromBytes,
   isMarked,
   lossyText,
@@ -61,6 +62,27 @@ export function isWithin(path: RelPath, ancestor: RelPath): boolean {
     bytes[prefix.length] === SLASH &&
     bytes.subarray(0, prefix.length).equals(prefix)
   );
+}
+
+/** Orders paths as a walk meets them: name by name, each by its bytes, a directory before what it holds. So `a/b` comes before `a-b`. */
+export function compareInWalk(a: RelPath, b: RelPath): number {
+  if (isMarked(a) || isMarked(b)) return compareNames(namesOf(a), namesOf(b));
+  const length = Math.min(a.length, b.length);
+  let same = 0;
+  while (same < length && a.charCodeAt(same) === b.charCodeAt(same)) same++;
+  if (same === length) return a.length - b.length;
+  // The end of a name comes before every byte that could go on with it.
+  if (a.charCodeAt(same) === SLASH) return -1;
+  if (b.charCodeAt(same) === SLASH) return 1;
+  return compareBytes(a.slice(same), b.slice(same));
+}
+
+function compareNames(a: readonly Name[], b: readonly Name[]): number {
+  for (let i = 0; i < Math.min(a.length, b.length); i++) {
+    const order = compareBytes(a[i] ?? '', b[i] ?? '');
+    if (order !== 0) return order;
+  }
+  return a.length - b.length;
 }
 
 /**

@@ -5,12 +5,13 @@ import {
   type DocumentProblem,
   fromSnapshotDocument,
 } from '../../capsule/index.ts';
-import { AgentdiffError, canonicalJson, type Digest, lossyText } from '../../core/index.ts';
+import { AgentdiffError, type Digest, lossyText } from '../../core/index.ts';
 import { changeDecisions, decideLaunch, type Policy } from '../../policy/index.ts';
 import { parsePolicy } from '../../policy/parse.ts';
-import { type Change, diffSnapshots, type State } from '../../snapshot/index.ts';
+import { type Change, diffSnapshots } from '../../snapshot/index.ts';
 import type { WorkspaceStore } from '../../store/index.ts';
 import { previousCapsuleOf } from '../workspace/previous.ts';
+import { isSameState } from './same-state.ts';
 import { FILE_PROBLEMS, isFileProblem } from './file-problems.ts';
 
 export type ClaimName =
@@ -173,10 +174,6 @@ function isSameChange(recorded: ChangeRecord, actual: Change): boolean {
     isSameState(recorded.before?.state, actual.before?.state) &&
     isSameState(recorded.after?.state, actual.after?.state)
   );
-}
-
-function isSameState(a: State | undefined, b: State | undefined): boolean {
-  return a === undefined || b === undefined ? a === b : canonicalJson(a) === canonicalJson(b);
 }
 
 /** What the capsule says can be put back is in the store and has its digest. Reads all of it. */
