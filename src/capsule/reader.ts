@@ -1,4 +1,4 @@
-import { AgentdiffError, canonicalJson, type Digest, digestOf, parseJson } from '../core/index.ts';
+import { AgentdiffError, type Digest, digestOf, parseJson } from '../core/index.ts';
 import type { Dir } from '../fs/index.ts';
 import { readPlainLine } from './change-line.ts';
 import { ChangeListCheck } from './change-list.ts';

@@ -1,15 +1,20 @@
-import { AgentdiffError, type Digest, digestOf, errnoOf, Hasher, type Name } from '../core/index.ts';
-import type { Dir, OpenFile } from '../fs/index.ts';
+import { AgentdiffError, type Digest, digestOf, errnoOf, Hasher } from '../core/index.ts';
+import type { Dir } from '../fs/index.ts';
 import { LargeObjects } from './large.ts';
+import { Failed, ObjectFiles } from './object-files.ts';
 import { Packs } from './packs.ts';
 import type { Place } from './place.ts';
 
+/** What became of an object. Where it cannot be told whether it is there, it counts as damaged. */
+export type ObjectStatus = 'present' | 'missing' | 'damaged';
+
 /** Objects by their digest. Every read checks size and digest; what does not match is never handed out as content. */
 export interface ObjectReader {
-  /** @throws STORE_DAMAGED when it is not found and a damaged pack index could be the one that lists it */
+  /**
+   * Whether the store names the object; its bytes are judged when they are read.
+   * @throws STORE_DAMAGED when it is not found and a damaged pack index could be the one that lists it
+   */
   has(digest: Digest): boolean;
-  /** Bytes; undefined when it is not there. @throws STORE_DAMAGED as {@link has} */
-  size(digest: Digest): number | undefined;
   /**
    * The whole object.
    * @param maxBytes a longer object is refused before it is read, as OBJECT_DAMAGED: it cannot be what the caller knows it should be
@@ -22,23 +27,22 @@ export interface ObjectReader {
    * @throws OBJECT_MISSING, OBJECT_DAMAGED, STORE_DAMAGED
    */
   stream(digest: Digest, sink: (piece: Uint8Array) => void): void;
-  /** Reads and hashes it again. Where it cannot be told whether the object is there, it counts as damaged. */
-  check(digest: Digest): 'present' | 'missing' | 'damaged';
+  /** Reads and hashes it again. */
+  check(digest: Digest): ObjectStatus;
+  /** As {@link check}, for many: they are read in the order in which they lie. One answer each, in the order of the questions. */
+  checkEach(digests: readonly Digest[]): ObjectStatus[];
 }
 
 /** Reading whole objects into memory ends here; longer ones are streamed. */
 const MAX_WHOLE_BYTES = 2 ** 30;
-const PIECE = 1 << 20;
 
-/** Why one copy of an object could not be read. */
-interface Failure {
-  readonly cause: unknown;
-}
+/** Its bytes do not have its digest. */
+const NOT_AS_STORED = new Failed(undefined);
 
 export class Objects implements ObjectReader {
   readonly #packs: Packs;
   readonly #large: LargeObjects;
-  #open: { readonly name: Name; readonly file: OpenFile } | undefined;
+  readonly #files = new ObjectFiles();
 
   /** @param workspace the workspace's directory in the store; undefined when nothing was ever stored */
   constructor(workspace: Dir | undefined) {
@@ -47,55 +51,51 @@ export class Objects implements ObjectReader {
   }
 
   has(digest: Digest): boolean {
-    if (this.holds(digest)) return true;
+    if (this.#isNamed(digest)) return true;
+    if (this.#packs.hasLost()) {
+      this.refresh();
+      if (this.#isNamed(digest)) return true;
+    }
     this.#packs.refuseIfDamaged(digest);
     return false;
   }
 
-  /** As {@link has}, but what cannot be told counts as absent: to write an object twice does no harm. */
+  /**
+   * Whether the object need not be written: it is named by an index whose checksum was compared, or was itself read just now. What cannot be
+   * told counts as absent: to write an object twice does no harm.
+   */
   holds(digest: Digest): boolean {
-    return this.#packs.has(digest) || this.#large.has(digest);
-  }
-
-  size(digest: Digest): number | undefined {
-    const [place] = this.#places(digest);
-    if (place === undefined) this.#packs.refuseIfDamaged(digest);
-    return place?.length;
+    for (const place of this.#packs.places(digest)) {
+      if (place.isVerified || this.#isIntact(place, digest)) return true;
+    }
+    return this.#large.has(digest);
   }
 
   get(digest: Digest, maxBytes = MAX_WHOLE_BYTES): Buffer {
-    let failure: Failure | undefined;
-    for (const place of this.#places(digest)) {
-      if (place.length > maxBytes) throw tooLong(digest, place.length, maxBytes);
+    return this.#from(digest, (place) => {
+      if (place.length > maxBytes) return new Failed(tooLong(digest, place.length, maxBytes));
       const bytes = Buffer.allocUnsafe(place.length);
       let filled = 0;
-      failure = this.#read(place, (piece) => {
+      const failed = this.#files.read(place, (piece) => {
         bytes.set(piece, filled);
         filled += piece.length;
       });
-      if (failure === undefined && digestOf(bytes) === digest) return bytes;
-      failure ??= { cause: undefined };
-    }
-    throw this.#unreadable(digest, failure);
+      return failed ?? (digestOf(bytes) === digest ? bytes : NOT_AS_STORED);
+    });
   }
 
   stream(digest: Digest, sink: (piece: Uint8Array) => void): void {
-    const places = this.#places(digest);
-    // With several copies the first intact one is found before a piece is handed out.
-    const place =
-      places.length > 1 ? (places.find((each) => this.#isIntact(each, digest)) ?? places[0]) : places[0];
-    if (place === undefined) throw this.#unreadable(digest, undefined);
-    const hasher = new Hasher();
-    const failure = this.#read(place, (piece) => {
-      hasher.update(piece);
-      sink(piece);
+    this.#from(digest, (place) => {
+      const whole = this.#files.whole(place);
+      if (whole === undefined) return this.#streamLong(place, digest, sink);
+      if (!Buffer.isBuffer(whole)) return whole;
+      if (digestOf(whole) !== digest) return NOT_AS_STORED;
+      if (whole.length > 0) sink(whole);
+      return undefined;
     });
-    if (failure !== undefined || hasher.digest() !== digest) {
-      throw this.#unreadable(digest, failure ?? { cause: undefined });
-    }
   }
 
-  check(digest: Digest): 'present' | 'missing' | 'damaged' {
+  check(digest: Digest): ObjectStatus {
     try {
       this.stream(digest, () => {});
       return 'present';
@@ -105,6 +105,16 @@ export class Objects implements ObjectReader {
     }
   }
 
+  checkEach(digests: readonly Digest[]): ObjectStatus[] {
+    const found = digests.map((digest, i) => ({ digest, i, place: first(this.#places(digest)) }));
+    const statuses: ObjectStatus[] = Array.from({ length: digests.length });
+    for (const { digest, i, place } of found.toSorted((a, b) => comparePlaces(a.place, b.place))) {
+      const isPresent = place !== undefined && this.#isIntact(place, digest);
+      statuses[i] = isPresent ? 'present' : this.check(digest);
+    }
+    return statuses;
+  }
+
   /** Looks for objects that were stored since the last look. */
   refresh(): void {
     this.#packs.refresh();
@@ -112,78 +122,100 @@ export class Objects implements ObjectReader {
   }
 
   close(): void {
-    this.#open?.file.close();
-    this.#open = undefined;
+    this.#files.close();
     this.#packs.close();
     this.#large.close();
   }
 
-  /** All copies of the object; when none is known, after another look at the store. */
-  #places(digest: Digest): Place[] {
-    const known = this.#knownPlaces(digest);
-    if (known.length > 0) return known;
-    this.refresh();
-    return this.#knownPlaces(digest);
+  #isNamed(digest: Digest): boolean {
+    return first(this.#places(digest)) !== undefined;
   }
 
-  #knownPlaces(digest: Digest): Place[] {
+  /** All copies of the object that are known. */
+  *#places(digest: Digest): Generator<Place> {
+    yield* this.#packs.places(digest);
     const large = this.#large.place(digest);
-    return [...this.#packs.places(digest), ...(large === undefined ? [] : [large])];
+    if (large !== undefined) yield large;
+  }
+
+  /**
+   * What `read` makes of the first copy that it does not fail for. When none is known, or its file was removed, after another look at the store:
+   * objects come, and move from pack to pack.
+   * @throws OBJECT_MISSING, OBJECT_DAMAGED, STORE_DAMAGED, and what `read` throws
+   */
+  #from<T>(digest: Digest, read: (place: Place) => T | Failed): T {
+    let failure: Failed | undefined;
+    for (const isLastLook of [false, true]) {
+      failure = undefined;
+      for (const place of this.#places(digest)) {
+        const result = read(place);
+        if (!(result instanceof Failed)) return result;
+        // What was altered counts more than what was removed: it must not pass for absent.
+        if (failure === undefined || isRemoved(failure)) failure = result;
+      }
+      if (failure !== undefined && !isRemoved(failure)) break;
+      if (!isLastLook) this.refresh();
+    }
+    throw this.#unreadable(digest, failure);
+  }
+
+  #streamLong(place: Place, digest: Digest, sink: (piece: Uint8Array) => void): Failed | undefined {
+    // With several copies, an intact one is found before a piece is handed out.
+    if (this.#hasOtherThan(place, digest) && !this.#isIntact(place, digest)) return NOT_AS_STORED;
+    const hasher = new Hasher();
+    const failed = this.#files.read(place, (piece) => {
+      hasher.update(piece);
+      sink(piece);
+    });
+    return failed ?? (hasher.digest() === digest ? undefined : NOT_AS_STORED);
+  }
+
+  #hasOtherThan(place: Place, digest: Digest): boolean {
+    for (const { name } of this.#places(digest)) if (name !== place.name) return true;
+    return false;
   }
 
   #isIntact(place: Place, digest: Digest): boolean {
+    const whole = this.#files.whole(place);
+    if (whole !== undefined) return Buffer.isBuffer(whole) && digestOf(whole) === digest;
     const hasher = new Hasher();
-    return this.#read(place, (piece) => hasher.update(piece)) === undefined && hasher.digest() === digest;
+    const failed = this.#files.read(place, (piece) => hasher.update(piece));
+    return failed === undefined && hasher.digest() === digest;
   }
 
-  /** Hands out `place.length` bytes. What `sink` throws comes through. */
-  #read(place: Place, sink: (piece: Uint8Array) => void): Failure | undefined {
-    const buffer = Buffer.allocUnsafe(Math.min(place.length, PIECE));
-    for (let done = 0; done < place.length; ) {
-      const piece = buffer.subarray(0, Math.min(buffer.length, place.length - done));
-      const read = this.#readPiece(place, piece, place.offset + done);
-      if (typeof read !== 'number') return read;
-      if (read === 0) return { cause: undefined };
-      sink(piece.subarray(0, read));
-      done += read;
-    }
-    return undefined;
-  }
-
-  #readPiece(place: Place, piece: Buffer, position: number): number | Failure {
-    try {
-      return this.#file(place)?.read(piece, position) ?? 0;
-    } catch (cause) {
-      return { cause };
-    }
-  }
-
-  /** The last file stays open: neighbours in a pack are read one after the other. */
-  #file(place: Place): OpenFile | undefined {
-    if (this.#open?.name === place.name) return this.#open.file;
-    this.#open?.file.close();
-    this.#open = undefined;
-    const file = place.open();
-    if (file !== undefined) this.#open = { name: place.name, file };
-    return file;
-  }
-
-  #unreadable(digest: Digest, failure: Failure | undefined): AgentdiffError {
+  #unreadable(digest: Digest, failed: Failed | undefined): AgentdiffError {
     const data = { object: digest };
-    if (failure === undefined) {
+    if (failed === undefined) {
       this.#packs.refuseIfDamaged(digest);
       return new AgentdiffError('OBJECT_MISSING', `object ${digest} is not in the store`, { data });
     }
-    const errno = errnoOf(failure.cause);
-    if (errno === 'ENOENT') {
+    const { cause } = failed;
+    if (cause instanceof AgentdiffError) return cause;
+    if (isRemoved(failed))
       return new AgentdiffError('OBJECT_MISSING', `object ${digest} was removed from the store`, {
         data,
-        cause: failure.cause,
+        cause,
       });
-    }
+    const errno = errnoOf(cause);
     const what = errno === undefined ? 'is not what was stored' : `cannot be read (${errno})`;
-    return new AgentdiffError('OBJECT_DAMAGED', `object ${digest} ${what}`, { data, cause: failure.cause });
+    return new AgentdiffError('OBJECT_DAMAGED', `object ${digest} ${what}`, { data, cause });
   }
+}
+
+function isRemoved({ cause }: Failed): boolean {
+  return !(cause instanceof AgentdiffError) && errnoOf(cause) === 'ENOENT';
+}
+
+function first<T>(values: Iterable<T>): T | undefined {
+  for (const value of values) return value;
+  return undefined;
+}
+
+/** By file, then by where it lies in it. */
+function comparePlaces(a: Place | undefined, b: Place | undefined): number {
+  if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
+  if (a.name !== b.name) return a.name < b.name ? -1 : 1;
+  return a.offset - b.offset;
 }
 
 function tooLong(digest: Digest, size: number, maxBytes: number): AgentdiffError {

@@ -7,8 +7,10 @@ export interface Place {
   readonly name: Name;
   readonly offset: number;
   readonly length: number;
+  /** What names this place was compared with its checksum; else the object may be another, or none. */
+  readonly isVerified: boolean;
   /** Throws the system's error. */
-  open(): OpenFile | undefined;
+  readonly open: () => OpenFile | undefined;
 }
 
 /** The subdirectory, or undefined when there is none. */

@@ -5,7 +5,7 @@ import {
   type DocumentProblem,
   fromSnapshotDocument,
 } from '../../capsule/index.ts';
-import { AgentdiffError, type Digest, lossyText } from '../../core/index.ts';
+import { AgentdiffError, type Digest, lossyText, type RelPath } from '../../core/index.ts';
 import { changeDecisions, decideLaunch, type Policy } from '../../policy/index.ts';
 import { parsePolicy } from '../../policy/parse.ts';
 import { type Change, diffSnapshots } from '../../snapshot/index.ts';
@@ -176,6 +176,9 @@ function isSameChange(recorded: ChangeRecord, actual: Change): boolean {
   );
 }
 
+/** So many contents are asked for together, to be read in the order in which they lie. */
+const CHECKED_AT_ONCE = 16_384;
+
 /** What the capsule says can be put back is in the store and has its digest. Reads all of it. */
 export function checkObjects(reader: CapsuleReader, store: StoreAtHand, isReadable: boolean): Claim {
   const name = 'objects-present';
@@ -183,14 +186,29 @@ export function checkObjects(reader: CapsuleReader, store: StoreAtHand, isReadab
   if ('why' in store) return notChecked(name, store.why);
   const findings: Finding[] = [];
   let checked = 0;
+  let paths: RelPath[] = [];
+  let digests: Digest[] = [];
+  const check = (): void => {
+    for (const [i, found] of store.objects.checkEach(digests).entries()) {
+      if (found !== 'present')
+        findings.push({
+          code: found,
+          where: lossyText(paths[i] ?? ''),
+          what: `its kept content is ${found}`,
+        });
+    }
+    checked += digests.length;
+    paths = [];
+    digests = [];
+  };
   for (const { path, before, recoverable } of reader.changes()) {
     const state = before?.state;
     if (!recoverable || state?.content.is !== 'digest' || state.kind === 'directory') continue;
-    checked++;
-    const found = store.objects.check(state.content.digest);
-    if (found !== 'present')
-      findings.push({ code: found, where: lossyText(path), what: `its kept content is ${found}` });
+    paths.push(path);
+    digests.push(state.content.digest);
+    if (digests.length === CHECKED_AT_ONCE) check();
   }
+  check();
   const detail =
     checked === 0
       ? 'no content is needed to take these changes back'
