@@ -24,12 +24,14 @@ export interface Context {
 export interface Measure {
   /** What `--only` is compared with. */
   readonly name: string;
+  /** Bytes that it takes beyond what its group takes. */
+  readonly space?: number;
   readonly rows: () => Promise<readonly Row[]>;
 }
 
 /** Measures of one tree. Trees are made when the first of their measures wants one, and removed before the next group begins. */
 export interface Group {
-  /** Bytes that its trees, stores and repositories take at most. */
+  /** Bytes that the trees and stores take which its measures share. */
   readonly space: number;
   readonly measures: readonly Measure[];
   /** Removed after the last measure. */

@@ -1,4 +1,5 @@
 import * as fs from 'node:fs';
+import * as os from 'node:os';
 import * as path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Context, Group } from './bench-context.ts';
@@ -25,13 +26,18 @@ export async function main(args: readonly string[], project: string): Promise<nu
   const interruption = new AbortController();
   const interrupt = (): void => interruption.abort(new BenchError('interrupted'));
   for (const signal of SIGNALS) process.on(signal, interrupt);
+  const load = os.loadavg()[0] ?? 0;
   const place = makePlace(options.dir, process.env['PATH'] ?? '');
   try {
     const context = contextOf(options, project, place, interruption.signal);
     const groups = groupsOf(context, options);
     if (options.list)
       console.log(groups.flatMap(({ measures }) => measures.map(({ name }) => name)).join('\n'));
-    else await report(await measure(groups, context, options), options, args, project);
+    else {
+      if (load > os.availableParallelism() / 4)
+        context.say(`the machine is busy (load ${load.toFixed(1)}): even ratios are rough then`);
+      await report(await measure(groups, context, options), { options, args, project, load });
+    }
     return 0;
   } catch (error) {
     if (!(error instanceof BenchError)) throw error;
@@ -74,7 +80,9 @@ function groupsOf(context: Context, options: Options): Group[] {
 }
 
 async function measure(groups: readonly Group[], context: Context, { dir }: Options): Promise<Row[]> {
-  checkFree(dir, Math.max(...groups.map(({ space }) => space)));
+  const spaceOf = ({ space, measures }: Group): number =>
+    measures.reduce((sum, { space: own = 0 }) => sum + own, space);
+  checkFree(dir, Math.max(...groups.map(spaceOf)));
   const rows: Row[] = [];
   for (const { measures, directory } of groups) {
     for (const { name, rows: take } of measures) {
@@ -88,17 +96,20 @@ async function measure(groups: readonly Group[], context: Context, { dir }: Opti
   return rows;
 }
 
-async function report(
-  rows: readonly Row[],
-  options: Options,
-  args: readonly string[],
-  project: string,
-): Promise<void> {
+interface Call {
+  readonly options: Options;
+  readonly args: readonly string[];
+  readonly project: string;
+  /** Of the machine, before anything was started. */
+  readonly load: number;
+}
+
+async function report(rows: readonly Row[], { options, args, project, load }: Call): Promise<void> {
   console.log(table(rows));
   for (const note of new Set(rows.flatMap((row) => row.note ?? []))) console.log(note);
   const own = args.filter((arg) => arg !== '--write-docs');
   const command = ['npm run bench', ...(own.length > 0 ? ['--', ...own] : [])].join(' ');
-  const origin = originOf(fs.realpathSync(options.dir), command, new Date());
+  const origin = originOf(fs.realpathSync(options.dir), command, load);
   if (options.json !== undefined) fs.writeFileSync(options.json, json(rows, origin));
   if (!options.writeDocs) return;
   const document = path.join(project, 'docs/performance.md');

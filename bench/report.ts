@@ -13,14 +13,16 @@ export interface Origin {
   readonly fileSystem: string;
   readonly node: string;
   readonly git: string;
+  /** Mean number of processes that wanted to run in the minute before. */
+  readonly load: number;
   readonly command: string;
 }
 
-export function originOf(dir: string, command: string, date: Date): Origin {
+export function originOf(dir: string, command: string, load: number): Origin {
   const say = (file: string, ...args: string[]): string =>
     execFileSync(file, args, { encoding: 'utf8' }).trim();
   return {
-    date: date.toISOString().slice(0, 10),
+    date: new Date().toISOString().slice(0, 10),
     processor: os.cpus()[0]?.model ?? 'unknown',
     cores: os.availableParallelism(),
     memoryGb: Math.round(os.totalmem() / 2 ** 30),
@@ -28,6 +30,7 @@ export function originOf(dir: string, command: string, date: Date): Origin {
     fileSystem: fileSystemOf(dir),
     node: process.version,
     git: say('git', '--version').replace('git version ', ''),
+    load: Math.round(load * 10) / 10,
     command,
   };
 }
@@ -93,7 +96,7 @@ export function markdown(rows: readonly Row[], origin: Origin): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   const notes = [...new Set(rows.flatMap(({ note }) => note ?? []))];
   return [
-    `${origin.date}: ${origin.processor}, ${origin.cores} cores, ${origin.memoryGb} GB, ${origin.kernel}, ${origin.fileSystem}, Node.js ${origin.node}, git ${origin.git}; \`${origin.command}\`.`,
+    `${origin.date}: ${origin.processor}, ${origin.cores} cores, ${origin.memoryGb} GB, ${origin.kernel}, ${origin.fileSystem}, Node.js ${origin.node}, git ${origin.git}, load before ${origin.load}; \`${origin.command}\`.`,
     '',
     line(HEAD),
     line(HEAD.map(() => '---')),
@@ -109,6 +112,9 @@ export function json(rows: readonly Row[], origin: Origin): string {
     median: median(row.ours),
     yardstickMedian: row.yardstick === undefined ? null : median(row.yardstick.samples),
     ratio: ratioOf(row) ?? null,
+    // On a busy machine the least of many samples says more than the median.
+    leastRatio:
+      row.yardstick === undefined ? null : Math.min(...row.ours) / Math.min(...row.yardstick.samples),
     met: judge(row),
   }));
   return `${JSON.stringify({ format: 1, origin, rows: figures }, null, 2)}\n`;

@@ -1,7 +1,7 @@
 import type { Context, Measure } from '../bench-context.ts';
 import { inTurn } from '../rows.ts';
 import { Agentdiff, flush, ShadowGit } from '../tools.ts';
-import type { LargeTree } from './tree.ts';
+import { BYTES, type LargeTree } from './tree.ts';
 
 /** The run that reads everything, against the first checkpoint of a shadow repository and against hashing alone. */
 export function firstMeasure(context: Context, large: LargeTree): Measure {
@@ -51,5 +51,6 @@ export function firstMeasure(context: Context, large: LargeTree): Measure {
       },
     ];
   };
-  return { name, rows };
+  const space = large.files * (BYTES.store + 2 * Math.min(context.repeat, 3) * BYTES.repository);
+  return { name, space, rows };
 }

@@ -1,7 +1,7 @@
 import type { Context, Measure } from '../bench-context.ts';
 import { inTurn, type Row } from '../rows.ts';
 import { Agentdiff, flush, Sha256sum } from '../tools.ts';
-import type { LargeTree } from './tree.ts';
+import { BYTES, type LargeTree } from './tree.ts';
 
 /** A run that deletes the whole tree: checking what was kept, and bringing it back. */
 export function keptMeasure(context: Context, large: LargeTree): Measure {
@@ -48,5 +48,5 @@ export function keptMeasure(context: Context, large: LargeTree): Measure {
       row('show of the run', reading.show),
     ];
   };
-  return { name, rows };
+  return { name, space: large.files * (BYTES.tree + 2 * BYTES.store), rows };
 }

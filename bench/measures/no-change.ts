@@ -3,7 +3,7 @@ import { sizeOf } from '../place.ts';
 import { inTurn, type Row } from '../rows.ts';
 import { Agentdiff, findWalk } from '../tools.ts';
 import { fileName } from '../trees.ts';
-import type { LargeTree } from './tree.ts';
+import { BYTES, type LargeTree } from './tree.ts';
 
 /** A run that changes nothing, and the scans in it. */
 export function noopMeasure(context: Context, large: LargeTree): Measure {
@@ -56,7 +56,7 @@ export function noopMeasure(context: Context, large: LargeTree): Measure {
       scan('after'),
     ];
   };
-  return { name, rows };
+  return { name, space: large.files * 2 * BYTES.repository, rows };
 }
 
 /** A run that edits, creates and deletes 10 files each, against one that changes nothing. */
@@ -130,7 +130,7 @@ export function memoryMeasure(context: Context, large: LargeTree): Measure {
       },
     ];
   };
-  return { name, rows };
+  return { name, space: large.files * BYTES.store, rows };
 }
 
 /** What ten runs without a change leave in the store. */

@@ -2,6 +2,9 @@ import { type Context, once } from '../bench-context.ts';
 import { Agentdiff, Sha256sum, ShadowGit } from '../tools.ts';
 import { makeTree, sourceSizes } from '../trees.ts';
 
+/** What one file of the tree takes on the disk, roughly: in the tree itself, in a store, in a repository of loose objects. */
+export const BYTES = { tree: 6_500, store: 4_800, repository: 6_000 } as const;
+
 /** What the measures of the large tree share; each part is made when it is first asked for. */
 export interface LargeTree {
   readonly files: number;
