@@ -27,7 +27,7 @@ export async function main(args: readonly string[], project: string): Promise<nu
   const interrupt = (): void => interruption.abort(new BenchError('interrupted'));
   for (const signal of SIGNALS) process.on(signal, interrupt);
   const load = os.loadavg()[0] ?? 0;
-  const place = makePlace(options.dir, process.env['PATH'] ?? '');
+  const place = makePlace(options.dir, process.env);
   try {
     const context = contextOf(options, project, place, interruption.signal);
     const groups = groupsOf(context, options);

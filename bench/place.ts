@@ -7,12 +7,17 @@ export interface Place {
   readonly base: string;
   /** Nothing of the caller's settings reaches a command. */
   readonly env: Readonly<Record<string, string>>;
+  /** How the caller reaches the network; given to npm alone. */
+  readonly network: Readonly<Record<string, string>>;
   /** A path below it; the directories above are made. */
   readonly at: (...names: string[]) => string;
   readonly remove: () => void;
 }
 
-export function makePlace(dir: string, searchPath: string): Place {
+const NETWORK = /^(?:https?_proxy|no_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR)|npm_config_registry)$/i;
+
+/** @param caller the caller's environment */
+export function makePlace(dir: string, caller: NodeJS.ProcessEnv): Place {
   const base = fs.mkdtempSync(path.join(fs.realpathSync(dir), 'agentdiff-bench-'));
   const at = (...names: string[]): string => {
     const file = path.join(base, ...names);
@@ -22,7 +27,7 @@ export function makePlace(dir: string, searchPath: string): Place {
   const home = at('home');
   fs.mkdirSync(home);
   const env = {
-    PATH: searchPath,
+    PATH: caller['PATH'] ?? '',
     HOME: home,
     XDG_CONFIG_HOME: path.join(home, 'config'),
     XDG_STATE_HOME: path.join(home, 'state'),
@@ -37,7 +42,12 @@ export function makePlace(dir: string, searchPath: string): Place {
     npm_config_update_notifier: 'false',
   };
   const remove = (): void => fs.rmSync(base, { recursive: true, force: true, maxRetries: 5 });
-  return { base, env, at, remove };
+  const network = Object.fromEntries(
+    Object.entries(caller).flatMap(([name, value]) =>
+      NETWORK.test(name) && value !== undefined ? [[name, value]] : [],
+    ),
+  );
+  return { base, env, network, at, remove };
 }
 
 /** @throws BenchError when less than that is free */

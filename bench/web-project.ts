@@ -77,7 +77,10 @@ async function install(context: Context, root: string): Promise<string | undefin
   context.say(`npm install of ${PACKAGES.length} packages and what they depend on`);
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--legacy-peer-deps'];
   try {
-    await context.commands.ms(['npm', 'install', ...flags, ...PACKAGES], { cwd: root });
+    await context.commands.ms(['npm', 'install', ...flags, ...PACKAGES], {
+      cwd: root,
+      env: context.place.network,
+    });
     return undefined;
   } catch (error) {
     if (!(error instanceof BenchError)) throw error;
