@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { expect, it } from 'vitest';
 import { sandbox } from '../support/cli.ts';
 import { fingerprint } from '../support/fingerprint.ts';
-import { changesOf, expectIntact, expectPlainReports, recover } from '../support/reports.ts';
+import { changesOf, expectIntact, expectPlainReports, recover, shownChanges } from '../support/reports.ts';
 import { temporaryDir } from '../support/temporary.ts';
 
 it('S1: a dangling link is recorded and made again without a word about its target', () => {
@@ -164,4 +164,57 @@ it('H2: a file with a name outside the workspace is refused, and that name keeps
   expect(recover(box)).toEqual({ status: 3, results: ['refused a: hard-linked'] });
   expect(fs.readFileSync(outside, 'utf8')).toBe('two\n');
   expect(fs.statSync(outside).nlink).toBe(2);
+});
+
+it('E1: a link beside a file of the path that its target would have is an entry of its own', () => {
+  const box = sandbox();
+  box.bash(`mkdir -p n/.bin n/x x; echo 1 > n/x/bin; echo 2 > x/bin; echo 3 > u
+    ln -s ../x/bin n/.bin/u; ln -s ../../u n/.bin/v; ln -s u n/.bin/u2`);
+  const before = fingerprint(box.ws);
+  expect(box.agentdiff(['run', '--', 'true']).status).toBe(0);
+  expect(changesOf(box)).toEqual([]);
+  expect(box.agentdiff(['run', '--', 'rm', '-r', 'n', 'x', 'u']).status).toBe(0);
+  const paths = shownChanges(box).map((change) => change.path);
+  expect(paths).toEqual([...new Set(paths)]);
+  expect(paths).toHaveLength(before.length);
+  expect(recover(box).status).toBe(0);
+  expect(fingerprint(box.ws)).toEqual(before);
+  expectIntact(box);
+});
+
+it('E3: a link of the name of a regenerable directory is a link, dangling or not, and takes nothing in', () => {
+  const box = sandbox();
+  const elsewhere = temporaryDir();
+  fs.writeFileSync(path.join(elsewhere, 'outside'), 'secret of the target\n');
+  box.bash(
+    `ln -s nowhere node_modules; mkdir p q; ln -s '${elsewhere}' p/node_modules; echo 1 > q/node_modules`,
+  );
+  const before = fingerprint(box.ws);
+  expect(box.agentdiff(['run', '--', 'rm', '-r', 'node_modules', 'p', 'q']).status).toBe(0);
+  expect(changesOf(box)).toEqual([
+    'deleted symlink node_modules',
+    'deleted directory p',
+    'deleted symlink p/node_modules',
+    'deleted directory q',
+    'deleted file q/node_modules',
+  ]);
+  // The rule is for directories: what has their name and is none is kept as anything else.
+  expect(shownChanges(box).map(({ level }) => level)).toEqual(Array(5).fill('content'));
+  expect(box.bash('grep -rl "secret of the target" "$AGENTDIFF_STORE"').stdout).toBe('');
+  expect(recover(box).status).toBe(0);
+  expect(fingerprint(box.ws)).toEqual(before);
+});
+
+it('E3: a rule that ends in a slash is for any kind of entry, as the README says', () => {
+  const box = sandbox();
+  box.bash('ln -s nowhere node_modules; echo 1 > f');
+  const before = fingerprint(box.ws);
+  const flags = ['--capture', 'node_modules/=none'];
+  const ended = box.agentdiff(['run', ...flags, '--', 'rm', 'node_modules', 'f']);
+  expect(ended.status, ended.stderr).toBe(0);
+  expect(box.json(['show']).capsule.coverage.unobserved.before).toEqual([
+    { path: 'node_modules', reason: 'excluded' },
+  ]);
+  expect(recover(box)).toEqual({ status: 3, results: ['restored f', 'refused node_modules: not-observed'] });
+  expect(fingerprint(box.ws)).toEqual(before.filter((line) => line.endsWith('"f"')));
 });
