@@ -5,7 +5,7 @@ import * as path from 'node:path';
 import { expect, it } from 'vitest';
 import { type Sandbox, sandbox } from '../support/cli.ts';
 import { fingerprint } from '../support/fingerprint.ts';
-import { changesOf, expectIntact, recover } from '../support/reports.ts';
+import { changesOf, expectIntact, recover, skipUnless } from '../support/reports.ts';
 
 const INIT = 'git init -q .; git config user.email a@example.invalid; git config user.name n';
 
@@ -27,6 +27,28 @@ it('G1: a nested repository is files like others, its data too', () => {
   expect(box.bash('git -C sub status --short')).toMatchObject({ status: 0, stdout: '?? f\n' });
 });
 
+it('G1: the data of a repository is never moved, by a run or by a recover', (context) => {
+  const hasStrace = spawnSync('strace', ['-f', '-o', '/dev/null', 'true']).status === 0;
+  skipUnless(context, hasStrace, 'strace does not work here');
+  const { box, before } = sandboxWithGit('git init -q sub; echo x > sub/f; git add sub/f 2>/dev/null || :');
+  const trace = path.join(box.home, 'trace');
+  const traced = (command: string): string[] => {
+    const calls = 'rename,renameat,renameat2,unlink,unlinkat,rmdir,link,linkat';
+    const ended = box.bash(`strace -f -y -e trace=${calls} -o '${trace}' ${command}`);
+    expect(ended.status, ended.stderr).toBe(0);
+    return fs.readFileSync(trace, 'utf8').split('\n');
+  };
+  const onRepository = (line: string): boolean => /\/\.git"/.test(line);
+  expect(
+    traced('T run -- sh -c "echo y > sub/f; echo n > sub/.git/n; echo n > .git/n"').filter(onRepository),
+  ).toEqual([]);
+  const lines = traced('T recover --yes');
+  expect(lines.filter(onRepository)).toEqual([]);
+  // The trace sees what it is to see: the files in there were touched.
+  expect(lines.some((line) => line.includes('/n"'))).toBe(true);
+  expect(fingerprint(box.ws)).toEqual(before);
+});
+
 it('G2: a nested repository without a commit hides nothing', () => {
   const { box } = sandboxWithGit('echo v1 > f');
   box.bash('T run -- true; echo v2 > f; git init -q inner; echo z > inner/z');
@@ -46,6 +68,12 @@ it('G3: a worktree that removes itself is recorded, its .git file as a plain fil
   expect(ended.stderr).toContain('3 of 3 recorded changes can be taken back');
   expect(fs.readdirSync(box.ws)).toEqual(['m']);
   expect(box.agentdiff(['verify', box.newestCapsule()]).status).toBe(0);
+  // The files come back, .git among them; git's own record of the worktree was outside.
+  fs.mkdirSync(path.join(box.ws, 'w'));
+  expect(box.bash('cd w; T recover --yes').status).toBe(0);
+  expect(box.bash('cd w; cat f untracked; ls -A; cut -d: -f1 .git').stdout).toBe(
+    '1\nmine\n.git\nf\nuntracked\ngitdir\n',
+  );
 });
 
 it('G5: an ignored file that was deleted comes back', () => {

@@ -1,6 +1,9 @@
 /** What others do at the same time or afterwards is theirs: it is seen where it can be, and never undone. */
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { sandbox } from '../support/cli.ts';
+import { type Sandbox, sandbox } from '../support/cli.ts';
 import { fingerprint } from '../support/fingerprint.ts';
 import { changesOf, expectIntact, expectPlainReports, recover, shownChanges } from '../support/reports.ts';
 
@@ -23,12 +26,66 @@ it('R1: a file that is written all the while has one consistent content or none'
   expect(fingerprint(box.ws).filter((line) => line.endsWith('"f"'))).toEqual(before);
 });
 
-it('R2: files that vanish between list and open are no failure', () => {
+/** Runs agentdiff `times` over while `work` is done round after round; each command lasts for two rounds at least. The statuses of the runs. */
+function besideWriter(box: Sandbox, work: string, times: number): string {
+  return box.bash(`(i=0; until [ -e ~/stop ] || [ $i -ge 200000 ]; do i=$((i+1)); ${work}; printf . >> ~/rounds; done) &
+    rounds() { stat -c %s ~/rounds 2>/dev/null || echo 0; }
+    until [ "$(rounds)" -gt 1 ]; do :; done
+    for n in $(seq ${times}); do
+      T run -- sh -c 'began=$(stat -c %s ~/rounds); until [ "$(stat -c %s ~/rounds)" -gt $((began + 1)) ]; do :; done' 2>> ~/stderr
+      echo "$?"
+    done
+    touch ~/stop; wait`).stdout;
+}
+
+it('R1: a file that is replaced all the while is one of those that stood there, never a mixture', () => {
   const box = sandbox();
-  const script = `(while :; do touch t1 t2 t3; rm -f t1 t2 t3; done) & P=$!
-    s=0; for i in 1 2 3; do T run -- true || s=$?; done; kill $P; wait; exit $s`;
-  expect(box.bash(script).status).toBe(0);
-  expect(box.json(['list']).runs).toHaveLength(3);
+  const versions = Array.from({ length: 20 }, (_, i) => Buffer.alloc(1 << 20, String.fromCharCode(65 + i)));
+  versions.forEach((bytes, i) => fs.writeFileSync(path.join(box.home, `v${i}`), bytes));
+  fs.copyFileSync(path.join(box.home, 'v0'), path.join(box.ws, 'f'));
+  const work = 'cp ~/v$((i % 20)) new; mv new f';
+  expect(besideWriter(box, work, 5)).toBe('0\n'.repeat(5));
+  expectIntact(box);
+  const known = new Set(versions.map((bytes) => createHash('sha256').update(bytes).digest('hex')));
+  let seen = 0;
+  for (const { runId } of box.json(['list']).runs) {
+    for (const { path: at, before, after } of box.json(['show', runId]).changes) {
+      if (at !== 'f') continue;
+      for (const { content } of [before, after].flatMap((side) => (side === undefined ? [] : [side.state]))) {
+        // Replaced twice while it was looked at, it is named and has no content.
+        if (content.is === 'unknown') expect(content.reason).toBe('unstable');
+        else expect(known).toContain(content.digest);
+        seen++;
+      }
+    }
+  }
+  expect(seen).toBeGreaterThan(0);
+});
+
+it('R2: what vanishes between list and open is no failure: files, links, directories', () => {
+  const box = sandbox();
+  const work = 'touch t1 t2 t3; ln -s t1 l; mkdir -p d/e; : > d/e/f; rm -rf t1 t2 t3 l d';
+  expect(besideWriter(box, work, 5)).toBe('0\n'.repeat(5));
+  expect(box.json(['list']).runs).toHaveLength(5);
+  expect(fs.readFileSync(path.join(box.home, 'stderr'), 'utf8')).not.toMatch(/ENOENT|INTERNAL|^ +at /m);
+  expectIntact(box);
+});
+
+it('R6: times of the future are times like others', () => {
+  const box = sandbox();
+  box.bash('echo 1 > f; echo 1 > g; touch -d 2099-01-01 f g');
+  const before = fingerprint(box.ws, { times: true });
+  box.bash('T run -- true; T run -- true');
+  // An edit that keeps the time of the future, and one that gives it.
+  const script =
+    'echo 2 > f; touch -d 2099-01-01 f; touch -d 2098-01-01 g; echo n > n; touch -d 2099-06-01 n';
+  expect(box.agentdiff(['run', '--', 'sh', '-c', script]).status).toBe(0);
+  expect(changesOf(box)).toEqual(['modified file f', 'created file n']);
+  const { times } = box.json(['show']).capsule;
+  expect(times.durationMs).toBeGreaterThanOrEqual(times.childDurationMs);
+  expect(times.childDurationMs).toBeGreaterThanOrEqual(0);
+  expect(recover(box)).toEqual({ status: 0, results: ['restored f', 'removed n'] });
+  expect(fingerprint(box.ws, { times: true })[0]).toBe(before[0]);
   expectIntact(box);
 });
 

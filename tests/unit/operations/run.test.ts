@@ -73,6 +73,24 @@ describe('a run', () => {
     expect(report).toMatchObject({ exitStatus: 0, summary: { deleted: [{ path: 'f' }] } });
   });
 
+  it('whose clock was set back lasts as long as it did, and comes after the one before (R6)', async () => {
+    const here = setting();
+    let shift = 0;
+    const context = { ...here.context, now: () => Date.now() - shift };
+    const first = await scripted({ ...here, context }, 'echo 1 > f');
+    const clock = setInterval(() => (shift += 86_400_000), 1);
+    const second = await scripted({ ...here, context }, 'echo 2 > f; sleep 0.05');
+    clearInterval(clock);
+    expect(shift).toBeGreaterThan(0);
+    const times = second.sealed?.capsule.times;
+    // Both wall times are those of the clock; the duration is of another one.
+    expect(Date.parse(times?.endedAt ?? '')).toBeLessThan(Date.parse(times?.startedAt ?? ''));
+    expect(times?.durationMs).toBeGreaterThanOrEqual(50);
+    const order = listRuns(here.context, here.place).runs.map(({ runId }) => runId);
+    expect(order).toEqual([first.sealed?.capsule.runId, second.sealed?.capsule.runId]);
+    expect(linesOf(recovered(here))).toEqual(['restored f']);
+  });
+
   it('is taken back as a whole, with nothing to say about the second time', async () => {
     const here = setting();
     fs.mkdirSync(here.at('src'));
