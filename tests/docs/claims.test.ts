@@ -96,6 +96,16 @@ describe('what is promised', () => {
     }
   });
 
+  it('SECURITY.md says of Linux and of macOS what a walk cannot exclude', () => {
+    const text = fs.readFileSync(path.join(project, 'SECURITY.md'), 'utf8').replaceAll(/\s+/g, ' ');
+    const linux = /\*\*What remains on Linux\.\*\*(.*?) - \*\*/.exec(text)?.[1] ?? '';
+    for (const words of ['not a moment', 'not seen', 'in both or in neither', 'mapped'])
+      expect(linux).toContain(words);
+    const macOS = /\*\*What remains on macOS\*\*(.*?) - /.exec(text)?.[1] ?? '';
+    for (const words of ['untested', 'before and after', 'swap back', 'not seen'])
+      expect(macOS).toContain(words);
+  });
+
   it('SECURITY.md says how to report, and what must not be in a public report', () => {
     const text = fs.readFileSync(path.join(project, 'SECURITY.md'), 'utf8');
     const section = /## How to report\n([^]*?)\n## /.exec(text)?.[1] ?? '';
