@@ -17,6 +17,17 @@ export interface RunOptions extends CommonOptions {
   readonly failOn?: 'never' | 'review' | 'deny';
   readonly resultFile?: string;
   readonly quiet?: boolean;
+  readonly policy?: string;
+  readonly maxFileSize?: string;
+  readonly maxHashSize?: string;
+  readonly maxNewBytes?: string;
+  readonly maxStoreSize?: string;
+  readonly minFree?: string;
+  readonly bestEffort?: boolean;
+}
+
+export interface DoctorOptions extends CommonOptions {
+  readonly policy?: string;
 }
 
 export interface RecoverOptions extends CommonOptions {

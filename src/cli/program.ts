@@ -2,7 +2,7 @@ import { Command, Option } from 'commander';
 import { AgentdiffError } from '../core/index.ts';
 import { runCommand } from './commands/run.ts';
 import { openSession } from './context.ts';
-import type { CommonOptions, RecoverOptions, RunOptions, VerifyOptions } from './options.ts';
+import type { CommonOptions, DoctorOptions, RecoverOptions, RunOptions, VerifyOptions } from './options.ts';
 import type { Output } from './output.ts';
 import type { Session } from './session.ts';
 import { VERSION } from './version.ts';
@@ -103,6 +103,16 @@ function addRun(program: Command, perform: Perform, child: () => readonly string
       'how closely to look: content, digest, stat, structure or none (repeatable; first match wins)',
       collect,
     )
+    .option('--policy <file>', 'the policy file (else agentdiff.yaml at the root)')
+    .option('--max-file-size <size>', 'a larger file is hashed, not kept (64MiB)')
+    .option('--max-hash-size <size>', 'a larger file is not even hashed (1GiB)')
+    .option('--max-new-bytes <size>', 'new content that one run keeps (2GiB)')
+    .option('--max-store-size <size>', 'what the store may hold of this workspace (10GiB)')
+    .option(
+      '--min-free <size>',
+      "space of the store's file system that stays free, or a share such as 5% (1GiB or 5%)",
+    )
+    .option('--best-effort', 'start the command even when the store has no room for what is to be kept')
     .addOption(
       new Option(
         '--fail-on <outcome>',
@@ -177,9 +187,10 @@ function addReading(program: Command, perform: Perform): void {
     });
   reading(program, 'doctor', 'say what this machine, or a run, can and cannot do')
     .argument('[run]', 'examine this run instead of the machine')
+    .option('--policy <file>', 'check this policy file (else agentdiff.yaml at the root)')
     .action(async (run: string | undefined, _options, command: Command) => {
-      await perform(command, async (session) =>
-        (await import('./commands/doctor.ts')).doctorCommand(session, run),
+      await perform<DoctorOptions>(command, async (session, options) =>
+        (await import('./commands/doctor.ts')).doctorCommand(session, run, options),
       );
     });
 }

@@ -23,6 +23,7 @@ const EXIT_STATUS: Record<ErrorCode, readonly [run: number, other: number]> = {
   OBJECT_MISSING: [125, 4],
   OBJECT_DAMAGED: [125, 4],
   SNAPSHOT_FAILED: [125, 4],
+  POLICY_INVALID: [125, 4],
   POLICY_UNSUPPORTED: [125, 4],
   COMMAND_BLOCKED: [126, 4],
   COMMAND_NOT_FOUND: [127, 4],

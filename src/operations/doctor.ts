@@ -2,7 +2,8 @@ import { AgentdiffError, type ByteString, errnoOf, lossyText, type RunId } from 
 import { type Dir, freeSpace, hasTerminal } from '../fs/index.ts';
 import { ensurePath } from '../fs/write.ts';
 import { Store } from '../store/index.ts';
-import type { Check } from './doctor/check.ts';
+import { type Check, failureCheck } from './doctor/check.ts';
+import { keptCheck, loweredOf, type LoweredPlaces, policyCheck } from './doctor/policy.ts';
 import { overlayCheck, programChecks } from './doctor/programs.ts';
 import { runTrials, type Trials, withScratch } from './doctor/trials.ts';
 import { planRecover, type RecoverPlan } from './recover.ts';
@@ -11,10 +12,10 @@ import type { Context, Place } from './workspace/context.ts';
 import { findSealedRun } from './workspace/find-run.ts';
 import { pendingRuns } from './workspace/intent.ts';
 import { openForReading } from './workspace/open.ts';
-import { refusePolicyFile } from './workspace/policy-file.ts';
 import { checkRoot, findRoot } from './workspace/root.ts';
 
 export type { Check } from './doctor/check.ts';
+export type { LoweredPlaces } from './doctor/policy.ts';
 
 export interface DoctorReport {
   readonly store: ByteString;
@@ -22,8 +23,12 @@ export interface DoctorReport {
 }
 
 /** What this machine can do, each found by trying it in the store's own directory. A part that fails keeps no other from being tried. */
-export async function examineMachine(context: Context, place: Place): Promise<DoctorReport> {
-  const checks: Check[] = [rootCheck(context, place)];
+export async function examineMachine(
+  context: Context,
+  place: Place,
+  policyFile?: ByteString,
+): Promise<DoctorReport> {
+  const checks: Check[] = [rootCheck(context, place), await policyCheck(context, place, policyFile)];
   try {
     const store = openStore(place);
     try {
@@ -37,7 +42,7 @@ export async function examineMachine(context: Context, place: Place): Promise<Do
   }
   checks.push(terminalCheck(), ...(await programChecks(context, place)));
   try {
-    checks.push(unsealedCheck(context, place));
+    checks.push(unsealedCheck(context, place), keptCheck(context, place));
   } catch (error) {
     checks.push(failureCheck('unsealed', 'unsealed runs', error));
   }
@@ -62,19 +67,26 @@ export interface RunExamination {
   readonly capsule: CapsuleVerdict;
   /** Or why a recover would be refused as a whole: a damaged capsule, an active run, another root. */
   readonly plan: RecoverPlan | AgentdiffError;
+  /** Where the run looked less closely than normal; absent when the capsule cannot be read. */
+  readonly lowered?: LoweredPlaces;
 }
 
 /** @throws as `verifyCapsule` */
 export function examineRun(context: Context, place: Place, ref: string): RunExamination {
-  const runId = resolveRun(context, place, ref);
+  const { runId, lowered } = resolveRun(context, place, ref);
   const capsule = verifyCapsule(context, place, runId);
-  return { runId, capsule, plan: planOrRefusal(context, place, runId) };
+  return { runId, capsule, plan: planOrRefusal(context, place, runId), ...(lowered && { lowered }) };
 }
 
-function resolveRun(context: Context, place: Place, ref: string): RunId {
+function resolveRun(
+  context: Context,
+  place: Place,
+  ref: string,
+): { runId: RunId; lowered: LoweredPlaces | undefined } {
   const { store, close } = openForReading(context, place);
   try {
-    return findSealedRun(store, ref);
+    const runId = findSealedRun(store, ref);
+    return { runId, lowered: loweredOf(store, runId) };
   } finally {
     close();
   }
@@ -94,7 +106,6 @@ function rootCheck(context: Context, place: Place): Check {
     const root = findRoot(context, place);
     try {
       checkRoot(root, context, place);
-      refusePolicyFile(root);
       return {
         id: 'root',
         title: 'workspace root',
@@ -107,17 +118,6 @@ function rootCheck(context: Context, place: Place): Check {
   } catch (error) {
     return failureCheck('root', 'workspace root', error);
   }
-}
-
-function failureCheck(id: string, title: string, error: unknown): Check {
-  if (!(error instanceof AgentdiffError)) throw error;
-  return {
-    id,
-    title,
-    status: 'failed',
-    detail: `${error.message} [${error.code}]`,
-    ...(error.hint && { advice: error.hint }),
-  };
 }
 
 /** The store is checked as a run would check it, and made if it is not there yet. */

@@ -9,7 +9,8 @@ import {
   toJsonPath,
 } from '../core/index.ts';
 import { mountPoints } from '../fs/index.ts';
-import { builtInPolicy, decideLaunch, isLaunchPermit } from '../policy/index.ts';
+import { builtInPolicy, decideLaunch, isLaunchPermit, type Policy } from '../policy/index.ts';
+import { parsePolicy } from '../policy/parse.ts';
 import { workspaceId, type WorkspaceStore } from '../store/index.ts';
 import { holdSignals, SYNC_ARGV, syncFileSystem } from '../supervisor/index.ts';
 import { refuseUnseen } from './diff.ts';
@@ -99,7 +100,9 @@ export function applyRecover(
     const session = Session.open(context, place, root, position, {
       kind: 'recover',
       argv,
-      policy: builtInPolicy(),
+      policy: policyOf(store, shown.runId),
+      // What a command did to fill the disk must not stand in the way of taking it back.
+      whenFull: 'lower',
       recovers: shown.runId,
     });
     // From the intent on a Ctrl-C waits until each name is old or new and the capsule says so.
@@ -205,6 +208,21 @@ function planFor(
       objects: store.objects,
       mounts: mountsBelow(root, mountPoints()),
     });
+  } finally {
+    dir.close();
+  }
+}
+
+/**
+ * A recover looks at the workspace as the run did, whatever the policy file says by now: the run may have changed that too.
+ * @throws CAPSULE_NOT_FOUND, CAPSULE_DAMAGED, POLICY_UNSUPPORTED
+ */
+function policyOf(store: WorkspaceStore, runId: RunId): Policy {
+  const dir = store.openCapsule(runId);
+  if (dir === undefined)
+    throw new AgentdiffError('CAPSULE_NOT_FOUND', `the capsule of run ${runId} cannot be opened`);
+  try {
+    return parsePolicy(CapsuleReader.open(dir).policy());
   } finally {
     dir.close();
   }

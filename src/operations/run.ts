@@ -10,8 +10,6 @@ import {
 } from '../core/index.ts';
 import { hasTerminal } from '../fs/index.ts';
 import {
-  builtInPolicy,
-  type CaptureFlag,
   decideLaunch,
   type Decision,
   type Ending,
@@ -20,13 +18,15 @@ import {
   type LaunchPermit,
   outcomeOf,
   type Policy,
+  type PolicyFlags,
   worstOf,
 } from '../policy/index.ts';
-import type { Lowering } from '../snapshot/index.ts';
+import type { Lowering, Snapshot, Unobserved } from '../snapshot/index.ts';
 import { workspaceId } from '../store/index.ts';
 import { type ChildResult, launch, type Supervision } from '../supervisor/index.ts';
 import type { Context, Place } from './workspace/context.ts';
-import { refusePolicyFile } from './workspace/policy-file.ts';
+import { groupLowered, type LoweredGroup } from './workspace/lowered.ts';
+import { loadPolicy } from './workspace/policy-file.ts';
 import { launchProblem } from './workspace/program.ts';
 import { checkRoot, findRoot, type Root, type StorePosition } from './workspace/root.ts';
 import { toSealError } from './workspace/seal-error.ts';
@@ -36,7 +36,11 @@ import { type ChangeSummary, Summarizer } from './workspace/summary.ts';
 export interface RunRequest {
   readonly argv: readonly [command: string, ...rest: string[]];
   readonly place: Place;
-  readonly capture: readonly CaptureFlag[];
+  /** `--policy`: this policy file instead of the one at the root; absolute. */
+  readonly policyFile?: ByteString;
+  readonly policyFlags: PolicyFlags;
+  /** Start the command even when the store has no room for the content that is to be kept. */
+  readonly bestEffort: boolean;
   readonly task?: string;
   /** From which decision about a change on a successful child still gives status 3. */
   readonly failOn: 'never' | 'review' | 'deny';
@@ -47,7 +51,13 @@ export interface RunRequest {
 /** Said before the child starts. */
 export type RunNotice =
   /** Content is not kept in these places, so changes there cannot be taken back. */
-  | { readonly kind: 'not-kept'; readonly lowered: readonly Lowering[] }
+  | {
+      readonly kind: 'not-kept';
+      readonly lowered: readonly Lowering[];
+      readonly groups: readonly LoweredGroup[];
+    }
+  /** These places were not observed, or not read: what happens there is not known, or cannot be taken back. */
+  | { readonly kind: 'not-observed'; readonly places: readonly Unobserved[] }
   /** The store lies in the workspace, within the child's reach. */
   | { readonly kind: 'store-inside'; readonly store: ByteString };
 
@@ -77,8 +87,12 @@ export async function run(
   const root = findRoot(context, request.place);
   try {
     const position = checkRoot(root, context, request.place);
-    refusePolicyFile(root);
-    return await observeRun(context, request, root, position, onNotice);
+    const file = request.policyFile;
+    const policy = await loadPolicy(root, {
+      flags: request.policyFlags,
+      ...(file !== undefined && { file }),
+    });
+    return await observeRun(context, request, root, position, policy, onNotice);
   } finally {
     root.dir.close();
   }
@@ -89,21 +103,22 @@ async function observeRun(
   request: RunRequest,
   root: Root,
   position: StorePosition,
+  policy: Policy,
   onNotice: (notice: RunNotice) => void,
 ): Promise<RunReport> {
   const { place, argv, task } = request;
-  const policy = builtInPolicy(request.capture);
   const session = Session.open(context, place, root, position, {
     kind: 'run',
     argv,
     policy,
+    whenFull: request.bestEffort ? 'lower' : 'stop',
     ...(task && { task }),
   });
   try {
     const before = session.snapshotBefore();
     await request.refuseInterrupted?.();
     if (position === 'inside') onNotice({ kind: 'store-inside', store: place.store });
-    if (before.lowered.length > 0) onNotice({ kind: 'not-kept', lowered: before.lowered });
+    for (const notice of noticesOf(before, policy)) onNotice(notice);
     return await observeChild(context, request, root, policy, session);
   } catch (error) {
     // Whatever is thrown is thrown before a child was started; afterwards everything is in the report.
@@ -112,6 +127,13 @@ async function observeRun(
   } finally {
     session.close();
   }
+}
+
+function* noticesOf({ lowered, unobserved }: Snapshot, policy: Policy): Generator<RunNotice> {
+  // The store is left out for a reason that has a notice of its own, and the parent of a mount is whole.
+  const places = unobserved.filter(({ reason }) => reason !== 'store');
+  if (places.length > 0) yield { kind: 'not-observed', places };
+  if (lowered.length > 0) yield { kind: 'not-kept', lowered, groups: groupLowered(lowered, policy) };
 }
 
 async function observeChild(

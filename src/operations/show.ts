@@ -6,9 +6,12 @@ import {
   type FileProblem,
 } from '../capsule/index.ts';
 import { AgentdiffError, type ByteString, type Digest, fromBytes, type RunId } from '../core/index.ts';
+import type { Policy } from '../policy/index.ts';
+import { parsePolicy } from '../policy/parse.ts';
 import type { ObjectReader } from '../store/index.ts';
 import { FILE_PROBLEMS } from './verify/file-problems.ts';
 import type { Context, Place } from './workspace/context.ts';
+import { groupLowered, type LoweredGroup, mayBeCut } from './workspace/lowered.ts';
 import { openForReading, withCapsule } from './workspace/open.ts';
 
 /** A change, and for a link where it led and leads, as far as that was kept. */
@@ -33,6 +36,9 @@ export interface ShowReport {
   readonly changes: readonly ShownChange[];
   readonly events: readonly EventDocument[];
   readonly unreadable: readonly Unreadable[];
+  /** What was looked at less closely, by level and rule; of a list that the capsule cut it counts the beginning. */
+  readonly lowered: readonly LoweredGroup[];
+  readonly loweredCut: boolean;
 }
 
 /**
@@ -57,10 +63,23 @@ export function showRun(context: Context, place: Place, ref: string): ShowReport
       attempt('events', unreadable, () => {
         for (const event of reader.events()) events.push(event);
       });
-      return { runId, problems, capsule, ...(digest && { digest }), changes, events, unreadable };
+      const places = capsule.coverage.lowered;
+      const lowered = groupLowered(places, policyOf(reader));
+      const known = { lowered, loweredCut: mayBeCut(places), ...(digest && { digest }) };
+      return { runId, problems, capsule, ...known, changes, events, unreadable };
     });
   } finally {
     close();
+  }
+}
+
+/** For the reasons of its rules; a policy that cannot be read is for `verify` to name. */
+function policyOf(reader: CapsuleReader): Policy | undefined {
+  try {
+    return parsePolicy(reader.policy());
+  } catch (error) {
+    if (!(error instanceof AgentdiffError) || error.code === 'INTERNAL') throw error;
+    return undefined;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { LevelDecision, LevelRules } from '../snapshot/index.ts';
 import type { Policy } from './document.ts';
-import { compileGlob } from './glob.ts';
+import { matcherOf } from './glob.ts';
 
 /**
  * The policy's capture rules as the function that a scan takes: of the rules that match an entry or a directory above it, the first
@@ -9,10 +9,10 @@ import { compileGlob } from './glob.ts';
  * @throws USAGE when the policy holds a glob that is not one
  */
 export function captureLevels(policy: Policy): LevelRules {
-  const rules = policy.capture.map(({ rule, glob, level, when }) => ({
-    decision: { level, rule } satisfies LevelDecision,
-    matches: compileGlob(glob),
-    when,
+  const rules = policy.capture.map((rule) => ({
+    decision: { level: rule.level, rule: rule.rule } satisfies LevelDecision,
+    matches: matcherOf(rule),
+    when: rule.when,
   }));
   const order = new Map<LevelDecision, number>(rules.map(({ decision }, index) => [decision, index]));
   const byDefault: LevelDecision = { level: 'content', rule: 'default' };

@@ -1,6 +1,5 @@
-import { AgentdiffError, canonicalJson, type Digest, digestOf } from '../core/index.ts';
+import { canonicalJson, type Digest, digestOf } from '../core/index.ts';
 import type { CaptureLevel } from '../snapshot/index.ts';
-import { compileGlob, relativeGlob } from './glob.ts';
 
 /** `allow`, `review` (a person should look) or `deny`. */
 export type Decision = 'allow' | 'review' | 'deny';
@@ -14,17 +13,22 @@ export interface Decided {
   readonly rule: string;
 }
 
-/** Decides about the entry that the glob matches and about everything below it. */
-export interface PathRule {
-  readonly rule: string;
+/** Which paths a rule speaks of: what the glob matches and everything below it. */
+interface Matched {
   readonly glob: string;
+  /** `glob` is one path, every character of it as it stands. */
+  readonly literal?: true;
+}
+
+/** Decides about the entry that the glob matches and about everything below it. */
+export interface PathRule extends Matched {
+  readonly rule: string;
   readonly decision: Decision;
 }
 
 /** Sets the capture level of the entry that the glob matches and of everything below it; the first rule that matches wins. */
-export interface CaptureRule {
+export interface CaptureRule extends Matched {
   readonly rule: string;
-  readonly glob: string;
   readonly level: CaptureLevel;
   /** Why, for the disclosure. */
   readonly reason: string;
@@ -36,7 +40,10 @@ export interface CaptureRule {
   };
 }
 
-/** Where capture stops by size; each lowering is recorded. All but `maxDepth` in bytes. */
+/**
+ * Where capture stops by size; each lowering is recorded. All but `maxDepth` and `freePercent` in bytes. The optional ones came later: a capsule
+ * without them had no such limit.
+ */
 export interface PolicyLimits {
   /** A larger file is hashed and not kept. */
   readonly keptFileBytes: number;
@@ -46,86 +53,30 @@ export interface PolicyLimits {
   readonly newBytesPerRun: number;
   /** Directories nested deeper are named and not entered; a scan holds one open file a level. */
   readonly maxDepth: number;
+  /** What the store may hold of this workspace. */
+  readonly storeBytes?: number;
+  /** So much of the store's file system stays free. Of two that are given, the one that asks for less. */
+  readonly freeBytes?: number;
+  /** As `freeBytes`, in hundredths of the file system. */
+  readonly freePercent?: number;
 }
+
+export type LimitName = keyof PolicyLimits;
 
 /** A policy with everything resolved, as it stands in a capsule: plain JSON values only. */
 export interface Policy {
   readonly version: 1;
-  readonly name: 'built-in';
+  /** `file`: a policy file was read; what it does not say is as built in. */
+  readonly name: 'built-in' | 'file';
+  /** The policy file as the user names it, and the SHA-256 of its bytes. */
+  readonly file?: { readonly path: string; readonly digest: Digest };
   readonly capabilities: readonly Capability[];
   readonly commands: { readonly default: Decision; readonly rules: readonly never[] };
   readonly paths: { readonly default: Decision; readonly rules: readonly PathRule[] };
   readonly capture: readonly CaptureRule[];
   readonly limits: PolicyLimits;
-}
-
-/** A user's wish for the capture level of what the glob matches. */
-export interface CaptureFlag {
-  /** Relative to the workspace root. */
-  readonly glob: string;
-  readonly level: CaptureLevel;
-}
-
-const REGENERABLE_ANYWHERE = [
-  'node_modules',
-  '.venv',
-  'venv',
-  '.tox',
-  '.nox',
-  '.mypy_cache',
-  '.pytest_cache',
-  '.ruff_cache',
-] as const;
-
-const MiB = 2 ** 20;
-const GiB = 2 ** 30;
-
-/**
- * The policy in force when nobody wrote one: every command is allowed, every change is allowed but those of the policy file,
- * and of directories that a tool can make again only the names are captured.
- * @param captureFlags come before the defaults, in their order
- * @throws USAGE when a glob is not one
- */
-export function builtInPolicy(captureFlags: readonly CaptureFlag[] = []): Policy {
-  return {
-    version: 1,
-    name: 'built-in',
-    capabilities: ['execute', 'backup', 'recover', 'apply', 'signal', 'trace'],
-    commands: { default: 'allow', rules: [] },
-    paths: { default: 'allow', rules: [{ rule: 'policy-file', glob: 'agentdiff.yaml', decision: 'deny' }] },
-    capture: [
-      ...captureFlags.map(flagRule),
-      ...REGENERABLE_ANYWHERE.map((name) => regenerable(name, { kind: 'directory' })),
-      regenerable('target', { kind: 'directory', beside: 'Cargo.toml' }),
-    ],
-    limits: {
-      keptFileBytes: 64 * MiB,
-      hashedFileBytes: GiB,
-      newBytesPerRun: 2 * GiB,
-      maxDepth: 1000,
-    },
-  };
-}
-
-function flagRule({ glob: text, level }: CaptureFlag): CaptureRule {
-  const glob = relativeGlob(text);
-  if (glob === undefined) {
-    throw new AgentdiffError('USAGE', `not a glob below the workspace root: ${JSON.stringify(text)}`, {
-      hint: 'globs are relative to the workspace root and never leave it',
-    });
-  }
-  compileGlob(glob);
-  return { rule: `flag: ${glob}`, glob, level, reason: 'asked for' };
-}
-
-function regenerable(name: string, when: NonNullable<CaptureRule['when']>): CaptureRule {
-  return {
-    rule: `regenerable: ${name}`,
-    glob: `**/${name}`,
-    level: 'structure',
-    reason: 'a tool can make it again',
-    when,
-  };
+  /** Which limits are not the built-in ones, and who set them. */
+  readonly limitsBy?: { readonly [name in LimitName]?: 'file' | 'flag' };
 }
 
 /** Two policies with the same digest say the same. */

@@ -32,9 +32,52 @@ export function compileGlob(glob: string): (path: RelPath) => boolean {
   }
 }
 
-/** The glob without a leading `./` and trailing slashes; undefined when it is empty, absolute or steps up. */
-export function relativeGlob(glob: string): string | undefined {
-  const plain = glob.replace(/^(\.\/+)+/, '').replace(/\/+$/, '');
-  if (plain === '' || plain === '.' || plain.startsWith('/')) return undefined;
-  return plain.split('/').includes('..') ? undefined : plain;
+/** A test for one path, taken literally, and everything below it. */
+function literalPath(path: string): (path: RelPath) => boolean {
+  return (other) => {
+    const text = lossyText(other);
+    return text === path || text.startsWith(`${path}/`);
+  };
+}
+
+/** The test that a rule means. @throws USAGE when its glob is not one */
+export function matcherOf({
+  glob,
+  literal,
+}: {
+  readonly glob: string;
+  readonly literal?: true;
+}): (path: RelPath) => boolean {
+  return literal === true ? literalPath(glob) : compileGlob(glob);
+}
+
+/**
+ * A glob, or a path, as a user writes it, without a leading `./` and trailing slashes; undefined when it is empty, absolute or steps up. With a trailing
+ * slash it speaks of directories only, and a link is none, wherever it leads.
+ */
+export function readGlob(
+  text: string,
+): { readonly glob: string; readonly when?: { readonly kind: 'directory' } } | undefined {
+  const glob = text.replace(/^(\.\/+)+/, '').replace(/\/+$/, '');
+  if (glob === '' || glob === '.' || glob.startsWith('/') || glob.split('/').includes('..')) return undefined;
+  return text.endsWith('/') ? { glob, when: { kind: 'directory' } } : { glob };
+}
+
+/** Alternatives that repeat; picomatch makes expressions of them whose time can double with each character. */
+const EXTGLOB = /[@+*?!]\(/;
+const MAX_STARS_IN_PART = 2;
+/** Of all parts together, `**` being one: each more multiplies the time for a long path by its length. */
+const MAX_STARS = 4;
+
+/**
+ * May this glob be compiled when it comes from a file that a command could have written? It then matches every path in milliseconds.
+ * @returns what is wrong with it, or undefined
+ */
+export function costOf(glob: string): string | undefined {
+  if (EXTGLOB.test(glob)) return 'no alternatives in parentheses';
+  const stars = glob.split('/').map((part) => part.match(/\*+/g)?.length ?? 0);
+  if (stars.some((count) => count > MAX_STARS_IN_PART))
+    return `at most ${MAX_STARS_IN_PART} * between two slashes`;
+  if (stars.reduce((sum, count) => sum + count, 0) > MAX_STARS) return `at most ${MAX_STARS} * in all`;
+  return undefined;
 }

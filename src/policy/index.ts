@@ -1,12 +1,11 @@
-/** Pure: no I/O, no clock. Reading a policy document is in `parse.ts`, the only part that loads zod: a run with the built-in policy needs none. */
+/** Pure: no I/O, no clock. Reading documents is in `parse.ts` and `file.ts`, which load zod and yaml: a run with the built-in policy needs neither. */
 export { captureLevels } from './capture.ts';
 export {
-  builtInPolicy,
   type Capability,
-  type CaptureFlag,
   type CaptureRule,
   type Decided,
   type Decision,
+  type LimitName,
   type PathRule,
   type Policy,
   policyDigest,
@@ -22,3 +21,11 @@ export {
 } from './launch.ts';
 export { type Ending, type Outcome, outcomeOf } from './outcome.ts';
 export { changeDecisions, worstOf } from './paths.ts';
+export {
+  builtInPolicy,
+  type CaptureFlag,
+  type FilePolicy,
+  type PolicyFlags,
+  type PolicySource,
+  resolvePolicy,
+} from './resolve.ts';

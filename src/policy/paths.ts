@@ -1,6 +1,6 @@
 import type { RelPath } from '../core/index.ts';
 import type { Decided, Decision, Policy } from './document.ts';
-import { compileGlob } from './glob.ts';
+import { matcherOf } from './glob.ts';
 
 const SEVERITY: Record<Decision, number> = { allow: 0, review: 1, deny: 2 };
 
@@ -13,7 +13,7 @@ export function changeDecisions(policy: Policy): (change: { readonly path: RelPa
   const rules = policy.paths.rules
     .map((rule) => ({
       decided: { decision: rule.decision, rule: rule.rule },
-      matches: compileGlob(rule.glob),
+      matches: matcherOf(rule),
     }))
     .sort((a, b) => SEVERITY[b.decided.decision] - SEVERITY[a.decided.decision]);
   const byDefault: Decided = { decision: policy.paths.default, rule: 'default' };

@@ -1,5 +1,5 @@
 import type { ByteString, Name, RunId } from '../core/index.ts';
-import type { Dir } from '../fs/index.ts';
+import { type Dir, freeSpace } from '../fs/index.ts';
 import { ensureDir, ensurePath, syncDir, writeFileDurably } from '../fs/write.ts';
 import { Batch, type ObjectBatch } from './batch.ts';
 import { writing } from './failures.ts';
@@ -9,6 +9,7 @@ import { type LeftoverFolders, removeLeftovers } from './leftovers.ts';
 import { Objects } from './objects.ts';
 import { tryOpenDir } from './place.ts';
 import { beginRun, type PendingRun } from './run.ts';
+import { objectBytes } from './size.ts';
 import { checkBase, checkOwner, WorkspaceStore } from './store.ts';
 
 export interface WriteOptions {
@@ -49,6 +50,16 @@ export class WritableWorkspace {
   /** @param startedAtNs when the scan began, nanoseconds since the epoch by the clock that stamps the files */
   indexWriter(startedAtNs: bigint): IndexWriter {
     return new StatIndexWriter(this.#base, this.#folders.workspace, startedAtNs);
+  }
+
+  /** Bytes that the objects of this workspace take. @throws STORE_DAMAGED */
+  storeBytes(): number {
+    return objectBytes(this.#folders.packs, this.#folders.large);
+  }
+
+  /** Bytes of the store's file system that may still be written, and its size. */
+  space(): { readonly free: number; readonly total: number } {
+    return writing(this.#base, () => freeSpace(this.#base));
   }
 
   close(): void {

@@ -16,7 +16,8 @@ import {
   renderRecover,
   renderRecoverJson,
 } from '../../src/cli/render/recover.ts';
-import { renderNotice, renderRun, renderRunJson } from '../../src/cli/render/run.ts';
+import { renderNotice } from '../../src/cli/render/notice.ts';
+import { renderRun, renderRunJson } from '../../src/cli/render/run.ts';
 import { renderShow, renderShowJson } from '../../src/cli/render/show.ts';
 import { PLAIN } from '../../src/cli/render/style.ts';
 import { renderVerify, renderVerifyJson } from '../../src/cli/render/verify.ts';
@@ -111,6 +112,8 @@ function reports(name: string): Map<string, string> {
     changes: [{ ...change, targets: { before: name, after: name } }],
     events: [],
     unreadable: [{ part: 'changes', why: text }],
+    lowered: [{ level: 'digest', rule: text, reason: text, places: 1, files: 1, bytes: 2 }],
+    loweredCut: true,
   };
   const list: ListReport = {
     root: name,
@@ -174,9 +177,17 @@ function reports(name: string): Map<string, string> {
     [
       'notice',
       renderNotice(
-        { kind: 'not-kept', lowered: [{ path, level: 'stat', rule: text, files: 1, bytes: 2 }] },
+        {
+          kind: 'not-kept',
+          lowered: [{ path, level: 'stat', rule: text, files: 1, bytes: 2 }],
+          groups: [{ level: 'stat', rule: text, reason: text, places: 1, files: 1, bytes: 2 }],
+        },
         PLAIN,
       ),
+    ],
+    [
+      'notice unread',
+      renderNotice({ kind: 'not-observed', places: [{ path, reason: 'unreadable' }] }, PLAIN),
     ],
     ['notice store', renderNotice({ kind: 'store-inside', store: name }, PLAIN)],
     ['show', renderShow(show, words, PLAIN)],

@@ -8,7 +8,7 @@ import {
   type RecoverRequest,
 } from '../../src/operations/recover.ts';
 import { run, type RunReport, type RunRequest } from '../../src/operations/run.ts';
-import { builtInPolicy } from '../../src/policy/index.ts';
+import { resolvePolicy } from '../../src/policy/index.ts';
 import { checkRoot, findRoot } from '../../src/operations/workspace/root.ts';
 import { Session } from '../../src/operations/workspace/session.ts';
 import { parseRelPath, type RunId } from '../../src/core/index.ts';
@@ -50,13 +50,14 @@ export function contextIn(cwd: string, home: string | undefined): Context {
 /** A run of the command `edit` that has begun and is active until it is closed. */
 export function activeRun(
   { context, place }: Setting,
-  request: Partial<Pick<RunRequest, 'capture'>> = {},
+  request: Partial<RunRequest['policyFlags']> = {},
 ): { session: Session; close: () => void } {
   const root = findRoot(context, place);
   const session = Session.open(context, place, root, checkRoot(root, context, place), {
     kind: 'run',
     argv: ['edit'],
-    policy: builtInPolicy(request.capture),
+    policy: resolvePolicy({ capture: [], limits: {}, ...request }),
+    whenFull: 'stop',
   });
   const close = (): void => {
     session.close();
@@ -69,7 +70,7 @@ export function activeRun(
 export function observed(
   setting: Setting,
   edit: () => void,
-  request: Partial<Pick<RunRequest, 'capture'>> = {},
+  request: Partial<RunRequest['policyFlags']> = {},
 ): RunId {
   const { session, close } = activeRun(setting, request);
   try {
@@ -103,7 +104,14 @@ export async function scripted(
 ): Promise<RunReport> {
   return await run(
     context,
-    { argv: ['sh', '-c', script], place, capture: [], failOn: 'deny', ...more },
+    {
+      argv: ['sh', '-c', script],
+      place,
+      policyFlags: { capture: [], limits: {} },
+      bestEffort: false,
+      failOn: 'deny',
+      ...more,
+    },
     () => {},
   );
 }

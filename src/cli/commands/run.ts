@@ -8,10 +8,10 @@ import type { RunOptions } from '../options.ts';
 import { wantsProgress, watchScansOn } from '../progress.ts';
 import { errorDocument, renderError } from '../render/error.ts';
 import { jsonLine } from '../render/json.ts';
-import { renderNotice, renderRun, renderRunJson } from '../render/run.ts';
+import { renderNotice } from '../render/notice.ts';
+import { renderRun, renderRunJson } from '../render/run.ts';
+import { parsePolicyFlags, policyFileOf } from '../policy-options.ts';
 import type { Session } from '../session.ts';
-
-type CaptureFlag = RunRequest['capture'][number];
 
 /** @param argv the child's words, at least one */
 export async function runCommand(
@@ -28,7 +28,9 @@ export async function runCommand(
   const request: RunRequest = {
     argv,
     place,
-    capture: (options.capture ?? []).map(parseCapture),
+    policyFlags: parsePolicyFlags(options),
+    bestEffort: options.bestEffort === true,
+    ...policyFileOf(options, context.cwd),
     failOn: options.failOn ?? 'deny',
     ...(options.task === undefined ? {} : { task: options.task }),
   };
@@ -88,19 +90,4 @@ function finish(
     return report.exitStatus || RUN_EXIT.failed;
   }
   return report.exitStatus;
-}
-
-const LEVELS: readonly CaptureFlag['level'][] = ['content', 'digest', 'stat', 'structure', 'none'];
-
-/** `GLOB=LEVEL`, or `LEVEL` for everything; a glob may hold `=` itself. */
-export function parseCapture(text: string): CaptureFlag {
-  const at = text.lastIndexOf('=');
-  const level = LEVELS.find((known) => known === text.slice(at + 1));
-  const glob = at < 0 ? '**' : text.slice(0, at);
-  if (level === undefined || glob === '') {
-    throw new AgentdiffError('USAGE', `not a capture rule: ${JSON.stringify(text)}`, {
-      hint: `use GLOB=LEVEL, or LEVEL alone for everything; LEVEL is one of ${LEVELS.join(', ')}`,
-    });
-  }
-  return { glob, level };
 }

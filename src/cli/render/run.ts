@@ -1,4 +1,4 @@
-import type { RunNotice, RunReport } from '../../operations/run.ts';
+import type { RunReport } from '../../operations/run.ts';
 import type { CapsuleDocument, Reversibility } from '../../capsule/index.ts';
 import { displayArgv, escapeText } from '../../core/index.ts';
 import { errorDocument } from './error.ts';
@@ -12,37 +12,13 @@ import {
   showDuration,
   showExit,
   showNumber,
+  joinWithin,
   showPath,
-  showPlace,
 } from './words.ts';
 
 type Line = RunReport['summary']['created'][number];
 
-/** Characters that the examples of one summary line may take. */
-const EXAMPLES_WIDTH = 72;
 const PATH_WIDTH = 60;
-
-/** What the user must know before the child starts, on one line; empty when it concerns no file. */
-export function renderNotice(notice: RunNotice, style: Style): string {
-  const words = wordNotice(notice);
-  return words === undefined ? '' : lines([`${style.warn('agentdiff:')} ${words}`]);
-}
-
-function wordNotice(notice: RunNotice): string | undefined {
-  switch (notice.kind) {
-    case 'not-kept': {
-      const lowered = notice.lowered.filter(({ files }) => files > 0);
-      if (lowered.length === 0) return undefined;
-      const files = lowered.reduce((sum, place) => sum + place.files, 0);
-      const names = joinWithin(lowered.map(({ path }) => cut(showPath(path), PATH_WIDTH)));
-      const isByLimit = lowered.some(({ rule }) => rule.startsWith('limit'));
-      const advice = isByLimit ? '' : "; keep it with --capture '**=content'";
-      return `content is not kept for ${names} (${count(files, 'file')}): what is changed or deleted there cannot be put back${advice}`;
-    }
-    case 'store-inside':
-      return `the store is inside the workspace, within reach of the command: ${showPlace(notice.store)}`;
-  }
-}
 
 /** The short account after the child ended; about a dozen lines at most. */
 export function renderRun(report: RunReport, words: Reversibility | undefined, style: Style): string {
@@ -162,18 +138,6 @@ function reasonLine(reasons: RunReport['summary']['notRecoverable'], style: Styl
     return `${style.warn(reason)} ${showNumber(total)}: ${names}`;
   });
   return [`  ${parts.join('; ')}`];
-}
-
-/** As many as fit, and `…` when there are more. @param total how many there are in all */
-function joinWithin(names: readonly string[], total = names.length): string {
-  const shown: string[] = [];
-  let width = 0;
-  for (const name of names) {
-    width += name.length + 2;
-    if (shown.length > 0 && width > EXAMPLES_WIDTH) break;
-    shown.push(name);
-  }
-  return shown.join(', ') + (shown.length < total ? ' …' : '');
 }
 
 /** For `--result-file`. */

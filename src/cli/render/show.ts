@@ -6,6 +6,7 @@ import { reversibilityLines, ROOT_RULES } from './run.ts';
 import { changeWord, showStates } from './state.ts';
 import type { Style } from './style.ts';
 import { NOT_AUTHENTIC } from './verify.ts';
+import { wordGroup } from './lowered.ts';
 import {
   count,
   escapeControls,
@@ -33,7 +34,7 @@ export function renderShow(report: ShowReport, words: Reversibility, style: Styl
     ),
     ...facts(capsule).map(([name, value]) => `  ${name.padEnd(10)} ${value}`),
     ...(digest === undefined ? [] : [`  digest     ${digest}`]),
-    ...coverageLines(capsule.coverage),
+    ...coverageLines(report),
     `changes: ${count(changes.length, 'entry', 'entries')}${isCut ? ' that can be read' : ''}`,
     ...changes.map((change) => changeLine(change, style)),
     ...reversibilityLines(words),
@@ -87,7 +88,8 @@ function optional(name: string, value: string | undefined): [string, string][] {
 }
 
 /** What was not looked at, or less closely. */
-function coverageLines({ unobserved, lowered }: CapsuleDocument['coverage']): string[] {
+function coverageLines(report: ShowReport): string[] {
+  const { unobserved } = report.capsule.coverage;
   const line = (
     when: string,
     total: number,
@@ -102,7 +104,17 @@ function coverageLines({ unobserved, lowered }: CapsuleDocument['coverage']): st
   return [
     ...line('before', unobserved.beforeTotal, unobserved.before),
     ...line('after', unobserved.afterTotal, unobserved.after),
-    ...(lowered.length === 0 ? [] : ['  looked at less closely:']),
+    ...loweredLines(report),
+  ];
+}
+
+/** Totals by level and rule, then the places. */
+function loweredLines({ capsule, lowered: groups, loweredCut }: ShowReport): string[] {
+  const { lowered } = capsule.coverage;
+  if (lowered.length === 0) return [];
+  return [
+    `  looked at less closely:${loweredCut ? ' the first places of possibly more' : ''}`,
+    ...groups.map((group) => `    ${wordGroup(group)}`),
     ...lowered.map(
       ({ path, level, rule, files, bytes }) =>
         `    ${escapeText(path)}  level ${level}, ${count(files, 'file')}, ${showBytes(bytes)}  (${escapeText(rule)})`,

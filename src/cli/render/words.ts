@@ -101,3 +101,18 @@ function widthOf(cell: string): number {
 export function lines(all: readonly string[]): string {
   return all.map((line) => `${line}\n`).join('');
 }
+
+/** Characters that the examples of one line may take. */
+const EXAMPLES_WIDTH = 72;
+
+/** As many as fit, and `…` when there are more. @param total how many there are in all */
+export function joinWithin(names: readonly string[], total = names.length): string {
+  const shown: string[] = [];
+  let width = 0;
+  for (const name of names) {
+    width += name.length + 2;
+    if (shown.length > 0 && width > EXAMPLES_WIDTH) break;
+    shown.push(name);
+  }
+  return shown.join(', ') + (shown.length < total ? ' …' : '');
+}

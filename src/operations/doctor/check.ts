@@ -1,3 +1,5 @@
+import { AgentdiffError } from '../../core/index.ts';
+
 /** One thing that a machine, or its store, can or cannot do. */
 export interface Check {
   readonly id: string;
@@ -7,4 +9,16 @@ export interface Check {
   /** What was found. Foreign text may be in it. */
   readonly detail: string;
   readonly advice?: string;
+}
+
+/** A check that failed with an error that a run would meet too. */
+export function failureCheck(id: string, title: string, error: unknown): Check {
+  if (!(error instanceof AgentdiffError)) throw error;
+  return {
+    id,
+    title,
+    status: 'failed',
+    detail: `${error.message} [${error.code}]`,
+    ...(error.hint && { advice: error.hint }),
+  };
 }

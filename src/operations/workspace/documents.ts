@@ -27,6 +27,8 @@ export interface SessionRequest {
   readonly kind: Extract<RunKind, 'run' | 'recover'>;
   readonly argv: readonly string[];
   readonly policy: Policy;
+  /** Content of the before-snapshot that the store has no room for: is it an error, or merely not kept? */
+  readonly whenFull: 'stop' | 'lower';
   readonly task?: string;
   /** The run that a recover takes back. */
   readonly recovers?: RunId;

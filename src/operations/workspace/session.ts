@@ -212,6 +212,7 @@ export class Session {
         exclude: this.#exclude,
         index: this.#index,
         keptBytes: this.#newBytes,
+        whenFull: which === 'before' ? this.#request.whenFull : 'lower',
         onProgress: watch && ((seen) => watch.progress(seen)),
       });
     } finally {

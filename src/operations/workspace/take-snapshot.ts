@@ -4,6 +4,7 @@ import { captureLevels, type Policy } from '../../policy/index.ts';
 import { scanWorkspace, type ScanOptions, type Snapshot } from '../../snapshot/index.ts';
 import type { StatIndex } from '../../store/index.ts';
 import type { WritableWorkspace } from '../../store/write.ts';
+import { newContentBudget, refuseLack } from './budget.ts';
 import type { Context } from './context.ts';
 import { mountsBelow, type Root } from './root.ts';
 
@@ -19,6 +20,8 @@ export interface SnapshotRequest {
   readonly index: StatIndex;
   /** New content that the run has kept already. */
   readonly keptBytes: number;
+  /** Content that the store has no room for: is it an error, or merely not kept? */
+  readonly whenFull: 'stop' | 'lower';
   readonly onProgress?: NonNullable<ScanOptions['onProgress']> | undefined;
 }
 
@@ -30,13 +33,12 @@ export interface TakenSnapshot {
 
 /**
  * Scans the workspace into the store. What the snapshot needs is durable when this returns; on a failure nothing of it is left.
- * @throws what the scan and the store throw
+ * @throws what the scan and the store throw; STORE_FULL when content finds no room and that is an error
  */
 export function takeSnapshot(request: SnapshotRequest): TakenSnapshot {
   const { context, workspace, root, policy, exclude, index, keptBytes, onProgress } = request;
   const batch = workspace.objectBatch(request.runId);
   const indexOut = workspace.indexWriter(BigInt(context.now()) * 1_000_000n);
-  const newBytes = Math.max(0, policy.limits.newBytesPerRun - keptBytes);
   try {
     const snapshot = scanWorkspace(root.dir, {
       levels: captureLevels(policy),
@@ -46,9 +48,10 @@ export function takeSnapshot(request: SnapshotRequest): TakenSnapshot {
       index,
       objects: batch,
       indexOut,
-      limits: { ...policy.limits, newBytes, newBytesRule: 'limit: new content of the run' },
+      limits: { ...policy.limits, ...newContentBudget(policy, keptBytes, workspace) },
       ...(onProgress && { onProgress }),
     });
+    if (request.whenFull === 'stop') refuseLack(snapshot);
     batch.commit();
     const written = indexOut.commit((err) =>
       context.log.warn({ err }, 'the stat index could not be written'),

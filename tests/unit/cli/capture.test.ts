@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseCapture } from '../../../src/cli/commands/run.ts';
+import { parseCapture } from '../../../src/cli/policy-options.ts';
 
 describe('parseCapture', () => {
   it('splits at the last equals sign', () => {

@@ -20,6 +20,7 @@ describe('examining the machine', () => {
     const report = await examine(here);
     expect(report.checks.map(({ id }) => id)).toEqual([
       'root',
+      'policy',
       'store',
       'free-space',
       'anchored',
@@ -34,6 +35,7 @@ describe('examining the machine', () => {
       'strace',
       'srt',
       'unsealed',
+      'kept',
     ]);
     for (const id of ['root', 'store', 'anchored', 'no-follow', 'hard-links', 'unsealed'])
       expect([id, statusOf(report, id)]).toEqual([id, 'ok']);
@@ -96,13 +98,38 @@ describe('examining the machine', () => {
     expect(clone?.detail).toContain('not used yet');
   });
 
+  it('says which policy is in force, and what is wrong with its file', async () => {
+    const here = setting();
+    const policy = async () => (await examine(here)).checks.find(({ id }) => id === 'policy');
+    expect(await policy()).toMatchObject({ status: 'ok', detail: expect.stringContaining('built in') });
+    const text = 'version: 1\nlimits:\n  storeBytes: 1 GiB\n';
+    fs.writeFileSync(here.at('agentdiff.yaml'), text);
+    expect(await policy()).toMatchObject({ status: 'ok' });
+    expect((await policy())?.detail).toContain('limits storeBytes');
+    fs.writeFileSync(here.at('agentdiff.yaml'), text.replace('1 GiB', '1 GB'));
+    expect(await policy()).toMatchObject({ status: 'failed' });
+    expect((await policy())?.detail).toMatch(
+      /agentdiff\.yaml:3:15: limits\.storeBytes: .*\[POLICY_INVALID\]/,
+    );
+    fs.writeFileSync(here.at('other.json'), '{"version": 1}');
+    const named = await examineMachine(here.context, here.place, here.at('other.json'));
+    expect(statusOf(named, 'policy')).toBe('ok');
+  });
+
+  it('counts what the newest run did not keep, without a scan', async () => {
+    const here = setting();
+    const kept = async () => (await examine(here)).checks.find(({ id }) => id === 'kept');
+    expect(await kept()).toMatchObject({ status: 'ok' });
+    fs.mkdirSync(here.at('node_modules'));
+    fs.writeFileSync(here.at('node_modules/a'), '');
+    observed(here, () => {});
+    expect(await kept()).toMatchObject({ status: 'limited' });
+    expect((await kept())?.detail).toContain('1 place at level structure (regenerable: node_modules');
+  });
+
   it('finds a root that a run would refuse', async () => {
     const here = setting();
-    const detail = async (): Promise<string | undefined> =>
-      (await examine(here)).checks.find(({ id, status }) => id === 'root' && status === 'failed')?.detail;
-    expect(await detail()).toBeUndefined();
-    fs.writeFileSync(here.at('agentdiff.yaml'), 'version: 1\n');
-    expect(await detail()).toContain('[POLICY_UNSUPPORTED]');
+    expect(statusOf(await examine(here), 'root')).toBe('ok');
     const home = await examineMachine(here.context, { ...here.place, root: here.home });
     expect(statusOf(home, 'root')).toBe('failed');
     const gone = await examineMachine(here.context, { ...here.place, root: here.at('gone') });
@@ -116,6 +143,7 @@ describe('examining the machine', () => {
       kind: 'run',
       argv: ['x'],
       policy: builtInPolicy(),
+      whenFull: 'stop',
     });
     session.snapshotBefore();
     expect(statusOf(await examine(here), 'unsealed')).toBe('ok');
@@ -146,7 +174,7 @@ describe('examining a run', () => {
     const everything = (): string[] => fingerprint(path.dirname(here.ws), { times: true });
     const before = everything();
     const { plan, capsule, ...rest } = examineRun(here.context, here.place, 'last');
-    expect(rest).toEqual({ runId });
+    expect(rest).toEqual({ runId, lowered: { groups: [], cut: false } });
     if (plan instanceof AgentdiffError) throw plan;
     expect(plan.steps.map(({ path: at, verdict, code }) => [at, verdict, code])).toEqual([
       ['a', 'apply', undefined],

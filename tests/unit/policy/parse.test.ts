@@ -27,6 +27,13 @@ describe('the policy document', () => {
     ['an unknown key in a condition', '"kind":"directory"', '"kind":"directory","more":0'],
     ['a __proto__ key', '"version":1', '"version":1,"__proto__":{"name":"x"}'],
     ['another name', '"built-in"', '"mine"'],
+    ['a file without its digest', '"name":"built-in"', '"name":"file","file":{"path":"x"}'],
+    [
+      'a further path rule that is a glob',
+      '"decision":"deny"}',
+      '"decision":"deny"},{"rule":"policy-file","glob":"*","decision":"deny"}',
+    ],
+    ['a share over all', '"freePercent":5', '"freePercent":101'],
     ['an unknown capability', '"execute"', '"destroy"'],
     ['another decision about the policy file', '"deny"', '"allow"'],
     ['a path rule of a stranger', '"agentdiff.yaml"', '"*a*a*a*a*b"'],

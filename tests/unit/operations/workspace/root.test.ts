@@ -2,7 +2,6 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Context, Place } from '../../../../src/operations/index.ts';
-import { refusePolicyFile } from '../../../../src/operations/workspace/policy-file.ts';
 import { checkRoot, findRoot, mountsBelow, type Root } from '../../../../src/operations/workspace/root.ts';
 import { contextIn } from '../../../support/context.ts';
 import { temporaryDir } from '../../../support/temporary.ts';
@@ -122,24 +121,5 @@ describe('mountsBelow', () => {
     const root = find(contextIn('/', undefined), { ...place, root: at('outer') });
     const points = ['/', at('outer'), at('outer', 'm'), at('outer', 'inner', 'n'), at('outer-2', 'x')];
     expect([...mountsBelow(root, points)]).toEqual(['m', 'inner/n']);
-  });
-});
-
-describe('refusePolicyFile', () => {
-  it('refuses a policy that would not be obeyed; an empty file only marks the root', () => {
-    const { at, place } = tree();
-    const file = at('outer', 'agentdiff.yaml');
-    const root = find(contextIn('/', undefined), { ...place, root: at('outer') });
-    refusePolicyFile(root);
-    fs.writeFileSync(file, '');
-    refusePolicyFile(root);
-    fs.writeFileSync(file, '\n');
-    expect(() => refusePolicyFile(root)).toThrowError(failsWith('POLICY_UNSUPPORTED'));
-    fs.rmSync(file);
-    fs.symlinkSync('/dev/null', file);
-    expect(() => refusePolicyFile(root)).toThrowError(failsWith('POLICY_UNSUPPORTED'));
-    fs.rmSync(file);
-    fs.mkdirSync(file);
-    expect(() => refusePolicyFile(root)).toThrowError(failsWith('POLICY_UNSUPPORTED'));
   });
 });

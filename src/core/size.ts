@@ -1,0 +1,18 @@
+const UNITS = ['', 'K', 'M', 'G', 'T'];
+const SIZE = /^(\d{1,16}(?:\.\d{1,6})?) ?(?:([KMGT])(?:iB)?|B)?$/;
+
+/** How {@link parseSize} wants it, for messages. */
+export const SIZE_FORM =
+  'bytes as a number, or a size such as 64MiB, 2G or 1.5 GiB (K, M, G, T: powers of 1024)';
+
+/**
+ * Bytes of a size as people write it: `64 MiB`, `2G`, `4096`, `4096 B`. Units are powers of 1024; `MB` and the like mean different things to different
+ * tools and are not taken.
+ * @returns undefined for what is no such size, is no whole number of bytes, or is too large to be counted exactly
+ */
+export function parseSize(text: string): number | undefined {
+  const [, digits, unit = ''] = SIZE.exec(text) ?? [];
+  if (digits === undefined) return undefined;
+  const bytes = Number(digits) * 1024 ** UNITS.indexOf(unit);
+  return Number.isSafeInteger(bytes) ? bytes : undefined;
+}

@@ -1,0 +1,94 @@
+import { CapsuleReader } from '../../capsule/index.ts';
+import { AgentdiffError, type ByteString, type RunId } from '../../core/index.ts';
+import type { Policy } from '../../policy/index.ts';
+import { parsePolicy } from '../../policy/parse.ts';
+import type { WorkspaceStore } from '../../store/index.ts';
+import type { Context, Place } from '../workspace/context.ts';
+import { groupLowered, type LoweredGroup, mayBeCut } from '../workspace/lowered.ts';
+import { openForReading } from '../workspace/open.ts';
+import { loadPolicy } from '../workspace/policy-file.ts';
+import { findRoot } from '../workspace/root.ts';
+import { type Check, failureCheck } from './check.ts';
+
+/** Which policy would be in force for the next run without options, and whether its file is valid. */
+export async function policyCheck(context: Context, place: Place, file?: ByteString): Promise<Check> {
+  const base = { id: 'policy', title: 'policy' };
+  try {
+    const root = findRoot(context, place);
+    try {
+      const flags = { capture: [], limits: {} };
+      const policy = await loadPolicy(root, { flags, ...(file !== undefined && { file }) });
+      return { ...base, status: 'ok', detail: detailOf(policy) };
+    } finally {
+      root.dir.close();
+    }
+  } catch (error) {
+    return failureCheck(base.id, base.title, error);
+  }
+}
+
+function detailOf({ file, capture, limitsBy = {} }: Policy): string {
+  if (file === undefined) return 'built in; no policy file is in force';
+  const rules = capture.filter(({ rule }) => rule.startsWith('file: ')).length;
+  const limits = Object.keys(limitsBy);
+  const said = [
+    `${rules} capture ${rules === 1 ? 'rule' : 'rules'}`,
+    limits.length === 0 ? 'no limits' : `limits ${limits.join(', ')}`,
+  ];
+  return `${file.path} is valid: ${said.join(', ')}; SHA-256 ${file.digest}`;
+}
+
+/** What the newest run of the workspace did not keep. Nothing is scanned for it. */
+export function keptCheck(context: Context, place: Place): Check {
+  const base = { id: 'kept', title: 'content kept' };
+  try {
+    const { store, close } = openForReading(context, place);
+    try {
+      const newest = store.sealed().at(-1);
+      if (newest === undefined) return { ...base, status: 'ok', detail: 'no run of this workspace yet' };
+      const found = loweredOf(store, newest);
+      if (found === undefined || found.groups.length === 0)
+        return { ...base, status: 'ok', detail: `of all files that run ${newest} looked at by rule` };
+      return {
+        ...base,
+        status: 'limited',
+        detail: `run ${newest} kept no content in ${wordGroups(found)}`,
+        advice: 'docs/policy.md says how to keep more; `agentdiff show` names the places',
+      };
+    } finally {
+      close();
+    }
+  } catch (error) {
+    return failureCheck(base.id, base.title, error);
+  }
+}
+
+export interface LoweredPlaces {
+  readonly groups: readonly LoweredGroup[];
+  /** There may be more places than the capsule names. */
+  readonly cut: boolean;
+}
+
+/** Undefined when the capsule cannot be read. */
+export function loweredOf(store: WorkspaceStore, runId: RunId): LoweredPlaces | undefined {
+  const dir = store.openCapsule(runId);
+  try {
+    const reader = dir && CapsuleReader.open(dir);
+    if (reader === undefined) return undefined;
+    const { lowered } = reader.document().coverage;
+    return { groups: groupLowered(lowered, parsePolicy(reader.policy())), cut: mayBeCut(lowered) };
+  } catch (error) {
+    if (!(error instanceof AgentdiffError) || error.code === 'INTERNAL') throw error;
+    return undefined;
+  } finally {
+    dir?.close();
+  }
+}
+
+function wordGroups({ groups, cut }: LoweredPlaces): string {
+  const parts = groups.map(
+    ({ level, rule, places, files }) =>
+      `${places} ${places === 1 ? 'place' : 'places'} at level ${level} (${rule}; ${files} ${files === 1 ? 'file' : 'files'})`,
+  );
+  return `${parts.join(', ')}${cut ? ', or more' : ''}`;
+}

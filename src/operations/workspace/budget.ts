@@ -1,0 +1,81 @@
+import { AgentdiffError, escapeText } from '../../core/index.ts';
+import type { Policy, PolicyLimits } from '../../policy/index.ts';
+import type { CaptureLimits, Lowering, Snapshot } from '../../snapshot/index.ts';
+
+/** What the budgets of new content are made from. All bytes. */
+export interface StoreRoom {
+  /** What the store holds of this workspace. */
+  readonly storeBytes: () => number;
+  /** Of the file system of the store. */
+  readonly space: () => { readonly free: number; readonly total: number };
+}
+
+const RULES = {
+  run: 'limit: new content of the run',
+  free: 'limit: free space',
+  store: 'limit: size of the store',
+} as const;
+
+/**
+ * How much new content one scan may keep: the least of what the run, the store and the free space leave.
+ * @param keptBytes new content that the run has kept already
+ */
+export function newContentBudget(
+  { limits }: Policy,
+  keptBytes: number,
+  room: StoreRoom,
+): Pick<CaptureLimits, 'newBytes' | 'newBytesRule'> {
+  const budgets: [number, string][] = [[limits.newBytesPerRun - keptBytes, RULES.run]];
+  const { free, total } = room.space();
+  budgets.push([free - spaceToLeave(limits, total), RULES.free]);
+  if (limits.storeBytes !== undefined) budgets.push([limits.storeBytes - room.storeBytes(), RULES.store]);
+  const [newBytes, newBytesRule] = budgets.reduce((least, each) => (each[0] < least[0] ? each : least));
+  return { newBytes: Math.max(0, newBytes), newBytesRule };
+}
+
+/** Of the two, the one that asks for less: 1 GiB is much of a small file system, and 5 % much of a large one. @param total bytes */
+function spaceToLeave(
+  { freeBytes, freePercent }: Pick<PolicyLimits, 'freeBytes' | 'freePercent'>,
+  total: number,
+): number {
+  const asked = [
+    ...(freeBytes === undefined ? [] : [freeBytes]),
+    ...(freePercent === undefined ? [] : [Math.ceil((total * freePercent) / 100)]),
+  ];
+  return asked.length === 0 ? 0 : Math.min(...asked);
+}
+
+const OPTIONS: Readonly<Record<string, string>> = {
+  [RULES.free]: '--min-free',
+  [RULES.store]: '--max-store-size',
+};
+
+/**
+ * Stops where there is no room for content that is to be kept: a command that was started all the same could destroy what nothing can put back.
+ * @throws STORE_FULL
+ */
+export function refuseLack({ lowered }: Pick<Snapshot, 'lowered'>): void {
+  const lacking = lowered.filter(({ rule }) => OPTIONS[rule] !== undefined);
+  const [first] = lacking;
+  if (first === undefined) return;
+  const files = sum(lacking, 'files');
+  const bytes = sum(lacking, 'bytes');
+  const names = lacking.slice(0, 3).map(({ path }) => escapeText(path));
+  throw new AgentdiffError(
+    'STORE_FULL',
+    `no space in the store for the content of ${files} ${files === 1 ? 'file' : 'files'}, ${bytes} bytes (${first.rule}): ${names.join(', ')}${lacking.length > 3 ? ' …' : ''}`,
+    {
+      hint: `nothing was run; make space, move the store with --store, change the limit with ${OPTIONS[first.rule]}, or run without keeping them with --best-effort`,
+      data: {
+        rule: first.rule,
+        files,
+        bytes,
+        paths: lacking.slice(0, 10).map(({ path }) => escapeText(path)),
+      },
+    },
+  );
+}
+
+function sum(lowered: readonly Lowering[], what: 'files' | 'bytes'): number {
+  return lowered.reduce((total, each) => total + each[what], 0);
+}
