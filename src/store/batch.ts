@@ -13,7 +13,7 @@ import { writing } from './failures.ts';
 import { indexTemporaryName, LARGE_BYTES, MODE, packIndexName, packName } from './layout.ts';
 import { LargeBatch, type Temporary } from './large-batch.ts';
 import type { Objects } from './objects.ts';
-import { encodePackIndex, type Span } from './pack-index.ts';
+import { PackRecords } from './pack-records.ts';
 
 /** Objects that become durable and visible together. When the store itself fails, the batch is aborted before the error is thrown. */
 export interface ObjectBatch {
@@ -62,7 +62,7 @@ const WRITE_BYTES = 4 << 20;
 export class Batch implements ObjectBatch {
   readonly #folders: ObjectFolders;
   readonly #run: RunId;
-  readonly #small = new Map<Digest, Span>();
+  readonly #small = new PackRecords();
   readonly #large: LargeBatch;
   #pack: { readonly name: Name; readonly file: NewFile } | undefined;
   #packLength = 0;
@@ -158,7 +158,7 @@ export class Batch implements ObjectBatch {
     this.#unwritten ??= Buffer.allocUnsafe(WRITE_BYTES);
     this.#unwritten.set(bytes, this.#filled);
     this.#filled += bytes.length;
-    this.#small.set(digest, { offset: this.#packLength, length: bytes.length });
+    this.#small.add(digest, this.#packLength, bytes.length);
     this.#packLength += bytes.length;
     this.newBytes += bytes.length;
   }
@@ -193,7 +193,7 @@ export class Batch implements ObjectBatch {
     const temporary = indexTemporaryName(pack.name);
     const index = createFile(packs, temporary, MODE.file);
     try {
-      index.write(encodePackIndex(this.#small, this.#packLength));
+      index.write(this.#small.encode(this.#packLength));
       index.sync();
     } finally {
       index.close();

@@ -1,4 +1,4 @@
-import { type Digest, digestOf, invariant } from '../core/index.ts';
+import { type Digest, digestOf } from '../core/index.ts';
 
 /** Where an object lies in its pack, in bytes. */
 export interface Span {
@@ -32,6 +32,13 @@ export function decodeIndexHead(head: Buffer, size: number): IndexHead | undefin
   if (BigInt(HEADER_LENGTH + DIGEST_LENGTH) + count * BigInt(RECORD_LENGTH) !== BigInt(size))
     return undefined;
   return { count: Number(count), packLength: Number(head.readBigUInt64BE(MAGIC.length + 8)) };
+}
+
+/** Writes the first {@link HEADER_LENGTH} bytes of an index. */
+export function encodeIndexHead(bytes: Buffer, { count, packLength }: IndexHead): void {
+  MAGIC.copy(bytes);
+  bytes.writeBigUInt64BE(BigInt(count), MAGIC.length);
+  bytes.writeBigUInt64BE(BigInt(packLength), MAGIC.length + 8);
 }
 
 /** Where the record of `digest` begins among `count` sorted ones that begin at `start`; -1 when it is not there. */
@@ -103,23 +110,4 @@ export class PackIndex {
 function compareDigests(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
-}
-
-/** The bytes of the index of a pack that holds `entries`. */
-export function encodePackIndex(entries: ReadonlyMap<Digest, Span>, packLength: number): Buffer {
-  const bytes = Buffer.alloc(HEADER_LENGTH + entries.size * RECORD_LENGTH + DIGEST_LENGTH);
-  MAGIC.copy(bytes);
-  bytes.writeBigUInt64BE(BigInt(entries.size), MAGIC.length);
-  bytes.writeBigUInt64BE(BigInt(packLength), MAGIC.length + 8);
-  let at = HEADER_LENGTH;
-  for (const digest of [...entries.keys()].sort(compareDigests)) {
-    const span = entries.get(digest);
-    invariant(span !== undefined, 'a key of a map has a value');
-    bytes.write(digest, at, 'hex');
-    bytes.writeBigUInt64BE(BigInt(span.offset), at + DIGEST_LENGTH);
-    bytes.writeBigUInt64BE(BigInt(span.length), at + DIGEST_LENGTH + 8);
-    at += RECORD_LENGTH;
-  }
-  bytes.write(digestOf(bytes.subarray(0, at)), at, 'hex');
-  return bytes;
 }

@@ -3,7 +3,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Digest, digestOf, type Name } from '../../../src/core/index.ts';
 import { Dir } from '../../../src/fs/index.ts';
 import { LazyIndex } from '../../../src/store/lazy-index.ts';
-import { encodePackIndex, type Span } from '../../../src/store/pack-index.ts';
+import type { Span } from '../../../src/store/pack-index.ts';
+import { PackRecords } from '../../../src/store/pack-records.ts';
 import { wrapCalls } from '../../support/system-calls.ts';
 import { temporaryDir } from '../../support/temporary.ts';
 
@@ -20,7 +21,9 @@ function entriesOf(count: number): Map<Digest, Span> {
 function stored(entries: ReadonlyMap<Digest, Span>): { dir: Dir; file: string; read: () => number } {
   const place = temporaryDir();
   fs.writeFileSync(`${place}/${PACK}`, Buffer.alloc(entries.size));
-  fs.writeFileSync(`${place}/${NAME}`, encodePackIndex(entries, entries.size));
+  const records = new PackRecords();
+  for (const [digest, { offset, length }] of entries) records.add(digest, offset, length);
+  fs.writeFileSync(`${place}/${NAME}`, records.encode(entries.size));
   const dir = Dir.open(place);
   let read = 0;
   const restore = wrapCalls(['readSync'], (_, args) => (read += Number(args[3])));
