@@ -18,16 +18,16 @@ import {
   checkFilesIntact,
   checkObjects,
   checkSchema,
-  type Claim,
   notSigned,
-  type StoreAtHand,
 } from './verify/claims.ts';
+import type { Claim, StoreAtHand } from './verify/claim.ts';
+import { ContentCheck } from './verify/contents.ts';
 import type { Context, Place } from './workspace/context.ts';
 import { openForReading, type Opened } from './workspace/open.ts';
 import { findSealedRun } from './workspace/find-run.ts';
 import { absolute } from './workspace/root.ts';
 
-export type { Claim, ClaimName, ClaimStatus, Finding } from './verify/claims.ts';
+export type { Claim, ClaimName, ClaimStatus, Finding } from './verify/claim.ts';
 
 export interface CapsuleVerdict {
   /** As the user named it. */
@@ -113,11 +113,12 @@ function judge(ref: string, located: Located, expect: Digest | undefined): Capsu
   const problems = reader.checkDocuments();
   const schema = checkSchema(reader, problems);
   const isReadable = intact.status === 'holds' && schema.status === 'holds';
+  const contents = 'why' in store ? undefined : new ContentCheck(store);
   const claims: Claim[] = [
     intact,
     schema,
-    checkConsistency(reader, store, problems, isReadable),
-    checkObjects(reader, store, isReadable),
+    checkConsistency(reader, store, problems, isReadable, contents),
+    checkObjects(reader, store, isReadable, contents),
     notSigned(),
     checkChain(reader, store, isReadable),
     ...(expect === undefined ? [] : [checkExpected(reader, expect, isReadable)]),

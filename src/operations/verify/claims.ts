@@ -5,49 +5,16 @@ import {
   type DocumentProblem,
   fromSnapshotDocument,
 } from '../../capsule/index.ts';
-import { AgentdiffError, type Digest, lossyText, type RelPath } from '../../core/index.ts';
+import { AgentdiffError, type Digest, lossyText } from '../../core/index.ts';
 import { changeDecisions, decideLaunch, type Policy } from '../../policy/index.ts';
 import { parsePolicy } from '../../policy/parse.ts';
 import { type Change, diffSnapshots } from '../../snapshot/index.ts';
 import type { WorkspaceStore } from '../../store/index.ts';
+import { type Claim, claim, type Finding, inconsistent, notChecked, type StoreAtHand } from './claim.ts';
+import { ContentCheck } from './contents.ts';
 import { previousCapsuleOf } from '../workspace/previous.ts';
 import { isSameState } from './same-state.ts';
 import { FILE_PROBLEMS, isFileProblem } from './file-problems.ts';
-
-export type ClaimName =
-  | 'files-intact'
-  | 'schema-valid'
-  | 'documents-consistent'
-  | 'objects-present'
-  | 'signed'
-  | 'chained'
-  | 'expected-digest';
-
-/** `not-checked` is no success: it says that nobody looked, and why. */
-export type ClaimStatus = 'holds' | 'fails' | 'not-checked';
-
-export interface Finding {
-  /** A word from a closed list, e.g. `changed`, `missing`, `inconsistent`, `nothing-to-compare`. */
-  readonly code: string;
-  /** A file of the capsule, or a path of the workspace. Foreign text. */
-  readonly where?: string;
-  /** Foreign text may be in it. */
-  readonly what: string;
-}
-
-/** One statement about a capsule, judged on its own. */
-export interface Claim {
-  readonly claim: ClaimName;
-  readonly status: ClaimStatus;
-  readonly detail: string;
-  readonly findings: readonly Finding[];
-}
-
-/** The part of a store that holds what a capsule speaks of, or why there is none to compare with. */
-export type StoreAtHand = WorkspaceStore | { readonly why: string };
-
-/** Findings of one claim beyond this many are counted, not listed. */
-const MAX_FINDINGS = 100;
 
 /** Every file of the capsule is there and has the digest that the manifest names, and nothing else is there. */
 export function checkFilesIntact(reader: CapsuleReader): Claim {
@@ -94,12 +61,14 @@ function policyFinding(error: unknown): Finding {
 /**
  * The documents agree with each other, the changes are the difference of the two snapshots, and the decisions are what the policy says of them.
  * @param problems what the reader's `checkDocuments` found
+ * @param contents is told of every change that is read, so that nobody has to read them again
  */
 export function checkConsistency(
   reader: CapsuleReader,
   store: StoreAtHand,
   problems: readonly DocumentProblem[],
   isReadable: boolean,
+  contents?: ContentCheck,
 ): Claim {
   const name = 'documents-consistent';
   const findings = problems.filter(isContradiction).map(toFinding);
@@ -109,10 +78,13 @@ export function checkConsistency(
   const document = reader.document();
   const policy = parsePolicy(reader.policy());
   findings.push(...launchFindings(document, policy));
+  const recorded = changesFor(reader, contents);
   try {
-    findings.push(...changeFindings(reader, document, policy, store));
+    findings.push(...changeFindings(recorded, document, policy, store));
   } catch (error) {
     findings.push({ code: codeOf(error), what: `the snapshots cannot be compared: ${messageOf(error)}` });
+  } finally {
+    recorded.return(undefined);
   }
   return claim(
     name,
@@ -133,15 +105,22 @@ function launchFindings({ launch, argv, cwd, workspace, kind }: CapsuleDocument,
   return [inconsistent('capsule.json', `the policy says ${decision} by rule ${rule} of the launch`)];
 }
 
+function* changesFor(reader: CapsuleReader, contents: ContentCheck | undefined): Generator<ChangeRecord> {
+  for (const record of reader.changes()) {
+    contents?.add(record);
+    yield record;
+  }
+  contents?.end();
+}
+
 function* changeFindings(
-  reader: CapsuleReader,
+  recorded: Generator<ChangeRecord>,
   document: CapsuleDocument,
   policy: Policy,
   store: WorkspaceStore,
 ): Generator<Finding> {
   const { before, after } = document.snapshots;
   const decide = changeDecisions(policy);
-  const recorded = reader.changes();
   for (const actual of diffSnapshots(
     store.objects,
     fromSnapshotDocument(before),
@@ -176,44 +155,23 @@ function isSameChange(recorded: ChangeRecord, actual: Change): boolean {
   );
 }
 
-/** So many contents are asked for together, to be read in the order in which they lie. */
-const CHECKED_AT_ONCE = 16_384;
-
-/** What the capsule says can be put back is in the store and has its digest. Reads all of it. */
-export function checkObjects(reader: CapsuleReader, store: StoreAtHand, isReadable: boolean): Claim {
-  const name = 'objects-present';
-  if (!isReadable) return notChecked(name, 'the documents cannot be relied on');
-  if ('why' in store) return notChecked(name, store.why);
-  const findings: Finding[] = [];
-  let checked = 0;
-  let paths: RelPath[] = [];
-  let digests: Digest[] = [];
-  const check = (): void => {
-    for (const [i, found] of store.objects.checkEach(digests).entries()) {
-      if (found !== 'present')
-        findings.push({
-          code: found,
-          where: lossyText(paths[i] ?? ''),
-          what: `its kept content is ${found}`,
-        });
-    }
-    checked += digests.length;
-    paths = [];
-    digests = [];
-  };
-  for (const { path, before, recoverable } of reader.changes()) {
-    const state = before?.state;
-    if (!recoverable || state?.content.is !== 'digest' || state.kind === 'directory') continue;
-    paths.push(path);
-    digests.push(state.content.digest);
-    if (digests.length === CHECKED_AT_ONCE) check();
-  }
-  check();
-  const detail =
-    checked === 0
-      ? 'no content is needed to take these changes back'
-      : `${checked} kept contents are there with their digests`;
-  return claim(name, findings, detail);
+/**
+ * What the capsule says can be put back is in the store and has its digest. Reads all of it.
+ * @param contents what {@link checkConsistency} has gone through already, if it came to the end
+ */
+export function checkObjects(
+  reader: CapsuleReader,
+  store: StoreAtHand,
+  isReadable: boolean,
+  contents?: ContentCheck,
+): Claim {
+  if (!isReadable) return notChecked('objects-present', 'the documents cannot be relied on');
+  if ('why' in store) return notChecked('objects-present', store.why);
+  if (contents?.isWhole === true) return contents.claim();
+  const again = new ContentCheck(store);
+  for (const record of reader.changes()) again.add(record);
+  again.end();
+  return again.claim();
 }
 
 /** This version makes no signatures. */
@@ -249,25 +207,6 @@ export function checkExpected(reader: CapsuleReader, expect: Digest, isReadable:
       ? []
       : [{ code: 'other-digest', where: 'SHA256SUMS', what: `expected ${expect}, found ${found}` }];
   return claim('expected-digest', findings, 'it is the capsule whose digest was kept elsewhere');
-}
-
-function claim(name: ClaimName, findings: readonly Finding[], detail: string): Claim {
-  if (findings.length === 0) return { claim: name, status: 'holds', detail, findings };
-  const more = findings.length - MAX_FINDINGS;
-  return {
-    claim: name,
-    status: 'fails',
-    detail: `${findings.length} ${findings.length === 1 ? 'finding' : 'findings'}${more > 0 ? `, the first ${MAX_FINDINGS} are listed` : ''}`,
-    findings: findings.slice(0, MAX_FINDINGS),
-  };
-}
-
-function notChecked(name: ClaimName, detail: string): Claim {
-  return { claim: name, status: 'not-checked', detail, findings: [] };
-}
-
-function inconsistent(where: string, what: string): Finding {
-  return { code: 'inconsistent', where, what };
 }
 
 function codeOf(error: unknown): string {
