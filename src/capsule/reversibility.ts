@@ -20,6 +20,8 @@ export interface CoverageFacts {
   readonly coverageComplete: boolean;
   /** Places that were looked at less closely than the normal level; lists stop at MAX_NAMED_PATHS. */
   readonly lowered: number;
+  /** Of these, places at level `structure`. */
+  readonly namesOnly?: number;
   readonly storeInsideWorkspace: boolean;
   /** Links that lead out of the workspace. */
   readonly outward?: number;
@@ -56,6 +58,7 @@ export function wordLimits(facts: CoverageFacts): string[] {
   return [
     ...(facts.coverageComplete ? [] : [LIMITS.unobserved]),
     ...(facts.lowered > 0 ? [LIMITS.lowered(facts.lowered)] : []),
+    ...(facts.namesOnly ? [LIMITS.namesOnly(facts.namesOnly)] : []),
     ...(facts.storeInsideWorkspace ? [LIMITS.store] : []),
     ...(facts.root === undefined ? [] : [LIMITS[facts.root]]),
     ...(facts.outward ? [LIMITS.outward(facts.outward)] : []),
@@ -75,6 +78,7 @@ export function reversibilityOf(
     ...(reversibility.linked !== undefined && { linked: reversibility.linked }),
     coverageComplete: coverage.complete,
     lowered: coverage.lowered.length,
+    namesOnly: coverage.lowered.filter(({ level }) => level === 'structure').length,
     storeInsideWorkspace: coverage.storeInsideWorkspace,
     ...(coverage.root !== undefined && { root: coverage.root }),
     ...(coverage.outward !== undefined && { outward: coverage.outward.total }),
@@ -134,6 +138,8 @@ const LIMITS = {
     'Part of the workspace was not observed: of those places names and metadata are seen at most, contents are not looked at and cannot be taken back.',
   lowered: (places: number): string =>
     `In ${countPlaces(places)} content was not kept, by rule or limit; what was changed or deleted there cannot be put back from here.`,
+  namesOnly: (places: number): string =>
+    `In ${countPlaces(places)} only names were looked at: what was made, removed or renamed there is listed, an edit in place may not be.`,
   store: 'The store lies inside the workspace, within reach of the command.',
   outward: (links: number): string =>
     `${links === 1 ? '1 link leads' : `${links} links lead`} out of the workspace: what lies behind is not recorded.`,

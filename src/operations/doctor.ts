@@ -1,6 +1,7 @@
 import { AgentdiffError, type ByteString, errnoOf, lossyText, type RunId } from '../core/index.ts';
 import { type Dir, freeSpace, hasTerminal } from '../fs/index.ts';
 import { ensurePath } from '../fs/write.ts';
+import { builtInPolicy } from '../policy/index.ts';
 import { Store } from '../store/index.ts';
 import { type Check, failureCheck } from './doctor/check.ts';
 import { keptCheck, loweredOf, type LoweredPlaces, policyCheck } from './doctor/policy.ts';
@@ -9,6 +10,7 @@ import { runTrials, type Trials, withScratch } from './doctor/trials.ts';
 import { planRecover, type RecoverPlan } from './recover.ts';
 import { type CapsuleVerdict, verifyCapsule } from './verify.ts';
 import type { Context, Place } from './workspace/context.ts';
+import { spaceToLeave } from './workspace/budget.ts';
 import { findSealedRun } from './workspace/find-run.ts';
 import { pendingRuns } from './workspace/intent.ts';
 import { openForReading } from './workspace/open.ts';
@@ -141,13 +143,11 @@ function toStoreError(place: Place, cause: unknown): unknown {
   });
 }
 
-const LOW_SPACE_BYTES = 2 ** 30;
-const LOW_SPACE_SHARE = 0.05;
-
 function storeChecks(place: Place, store: Dir): Check[] {
   const { uid, mode } = store.stat();
   const { free, total } = freeSpace(place.store);
-  const isLow = free < LOW_SPACE_BYTES || free < total * LOW_SPACE_SHARE;
+  // As a run asks for it that nobody told otherwise.
+  const isLow = free < spaceToLeave(builtInPolicy().limits, total);
   return [
     {
       id: 'store',

@@ -118,7 +118,8 @@ END`);
           .map(({ url }: { url: string }) => url)
           .filter(
             (url: string) =>
-              url.startsWith('file:') && fs.readFileSync(fileURLToPath(url), 'utf8').includes('LineCounter'),
+              url.startsWith('file:') &&
+              fs.readFileSync(fileURLToPath(url), 'utf8').match(/LineCounter|ZodError/),
           );
       });
     };
@@ -175,6 +176,19 @@ describe('options', () => {
 });
 
 describe('each level', () => {
+  it('structure: that an edit in place may not be seen is said before the command, at its end, and in show', () => {
+    const box = sandbox();
+    box.bash('mkdir node_modules; echo 1 > node_modules/f; echo 1 > g');
+    const ended = box.bash("T run -- sh -c 'echo child >&2; echo 2 > g; echo 2 > node_modules/new'");
+    const [before = '', after = ''] = ended.stderr.split('child');
+    expect(before).toContain('edits in place may not be seen');
+    expect(after).toContain('an edit in place may not be');
+    const { stdout } = box.agentdiff(['show']);
+    expect(stdout).toContain('an edit in place may not be');
+    expect(stdout).toContain('created  node_modules/new');
+    expect(box.agentdiff(['doctor', 'last']).stdout).toContain('structure by regenerable: node_modules');
+  });
+
   it.each([['digest'], ['stat'], ['structure'], ['none']])(
     '%s: said before the command, and nothing is put back',
     (level) => {

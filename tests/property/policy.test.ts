@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fromBytes, joinPath, type Name, type RelPath, ROOT_PATH } from '../../src/core/index.ts';
+import { digestOf, fromBytes, joinPath, type Name, type RelPath, ROOT_PATH } from '../../src/core/index.ts';
 import {
   builtInPolicy,
   captureLevels,
@@ -9,7 +9,11 @@ import {
   type Decision,
   isLaunchPermit,
   type PathRule,
+  policyDigest,
+  resolvePolicy,
 } from '../../src/policy/index.ts';
+import { parsePolicyFile } from '../../src/policy/file.ts';
+import { parsePolicy } from '../../src/policy/parse.ts';
 import type { LevelDecision } from '../../src/snapshot/index.ts';
 
 /** Any bytes that can be a name, with dots, newlines, glob characters and broken UTF-8 more often than by chance. */
@@ -86,6 +90,68 @@ describe('capture rules', () => {
         const decided = levels(pathOf([...above, last]), 'file', [last], root);
         expect(decided).toEqual({ level: 'content', rule: 'default' });
       }),
+    );
+  });
+});
+
+describe('policy files', () => {
+  const level = fc.constantFrom('content', 'digest', 'stat', 'structure', 'none');
+  const part = fc
+    .string({ unit: 'binary', minLength: 1, maxLength: 8 })
+    .filter((text) => !/[/\0]/.test(text) && !/^\.{1,2}$/.test(text));
+  const place = fc.array(part, { minLength: 1, maxLength: 3 }).map((parts) => parts.join('/'));
+  const glob = fc.constantFrom('a', '**/b/', '*.c', 'd/**', './e');
+  const reason = fc.option(fc.record({ reason: part }), { nil: {} });
+  const rule = fc
+    .tuple(
+      fc.oneof(
+        glob.map((text) => ({ glob: text })),
+        place.map((path) => ({ path })),
+      ),
+      level,
+      reason,
+    )
+    .map(([what, at, why]) => ({ ...what, level: at, ...why }));
+  const size = fc.oneof(
+    fc.maxSafeNat(),
+    fc.nat(1000).map((value) => `${value} MiB`),
+  );
+  const limits = fc.record(
+    {
+      keptFileBytes: size,
+      hashedFileBytes: size,
+      newBytesPerRun: size,
+      storeBytes: size,
+      freeBytes: size,
+      freePercent: fc.double({ min: 0, max: 100, noNaN: true }).map((value) => value + 0),
+      maxDepth: fc.integer({ min: 1, max: 100_000 }),
+    },
+    { requiredKeys: [] },
+  );
+
+  it('whatever a file says comes back from the capsule as it was resolved', () => {
+    fc.assert(
+      fc.property(
+        fc.array(rule, { maxLength: 5 }),
+        limits,
+        limits,
+        fc.boolean(),
+        (capture, said, other, inside) => {
+          const file = parsePolicyFile(JSON.stringify({ version: 1, capture, limits: said }), 'p.json');
+          const flags = parsePolicyFile(JSON.stringify({ version: 1, limits: other }), 'flags').limits;
+          const source = { path: 'p.json', digest: digestOf('x'), ...(inside && { inWorkspace: 'ci/*' }) };
+          const policy = resolvePolicy(
+            { capture: [{ glob: 'x/', level: 'stat' }], limits: flags },
+            { ...file, ...source },
+          );
+          const read = parsePolicy(JSON.parse(JSON.stringify(policy)));
+          expect(read).toEqual(policy);
+          expect(policyDigest(read)).toBe(policyDigest(policy));
+          expect(policy.limits).toMatchObject(flags);
+          const rules = policy.capture.map((each) => each.level);
+          expect(rules.slice(0, capture.length + 1)).toEqual(['stat', ...capture.map((each) => each.level)]);
+        },
+      ),
     );
   });
 });

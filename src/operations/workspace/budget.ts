@@ -34,7 +34,7 @@ export function newContentBudget(
 }
 
 /** Of the two, the one that asks for less: 1 GiB is much of a small file system, and 5 % much of a large one. @param total bytes */
-function spaceToLeave(
+export function spaceToLeave(
   { freeBytes, freePercent }: Pick<PolicyLimits, 'freeBytes' | 'freePercent'>,
   total: number,
 ): number {

@@ -21,6 +21,7 @@ const VARIANTS: readonly (readonly [name: string, facts: ReversibilityFacts, tie
   ['all, not all looked at', { ...ALL, coverageComplete: false }, 'partial'],
   ['none', { ...ALL, recoverable: 0, notRecoverable: [{ reason: 'content-not-kept', count: 1 }] }, 'none'],
   ['lowered', { ...ALL, lowered: 3 }, 'snapshot'],
+  ['names only', { ...ALL, lowered: 3, namesOnly: 2 }, 'snapshot'],
   ['store within reach', { ...ALL, storeInsideWorkspace: true }, 'snapshot'],
   ['held', { ...ALL, held: true }, 'contained'],
 ];
@@ -92,6 +93,9 @@ describe('the words on what can be taken back', () => {
   });
 
   it('does not claim to know how many places when the list was full', () => {
+    expect(wordLimits({ ...ALL, lowered: 3, namesOnly: 2 })[1]).toMatch(
+      /^In 2 places only names .*an edit in place may not be/,
+    );
     expect(wordLimits({ ...ALL, lowered: 1000 })[0]).toContain('1000 places or more');
   });
 });
