@@ -27,7 +27,8 @@ export function newContentBudget(
 ): Pick<CaptureLimits, 'newBytes' | 'newBytesRule'> {
   const budgets: [number, string][] = [[limits.newBytesPerRun - keptBytes, RULES.run]];
   const { free, total } = room.space();
-  budgets.push([free - spaceToLeave(limits, total), RULES.free]);
+  // Some file systems do not tell their size; there a store that is full shows when it is written.
+  if (total > 0) budgets.push([free - spaceToLeave(limits, total), RULES.free]);
   if (limits.storeBytes !== undefined) budgets.push([limits.storeBytes - room.storeBytes(), RULES.store]);
   const [newBytes, newBytesRule] = budgets.reduce((least, each) => (each[0] < least[0] ? each : least));
   return { newBytes: Math.max(0, newBytes), newBytesRule };

@@ -23,6 +23,10 @@ describe('the budget of new content', () => {
     expect(budget({}, 0, 1.5 * GiB, 500 * GiB)).toEqual([0.5 * GiB, 'limit: free space']);
   });
 
+  it('knows nothing of the free space where the file system does not tell its size', () => {
+    expect(budget({}, 0, 0, 0)).toEqual([2 * GiB, 'limit: new content of the run']);
+  });
+
   it('is never below nothing', () => {
     expect(budget({}, 11 * GiB, 100 * GiB, 500 * GiB)).toEqual([0, 'limit: size of the store']);
     expect(budget({}, 0, 1, 500 * GiB)).toEqual([0, 'limit: free space']);
