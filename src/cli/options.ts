@@ -39,3 +39,11 @@ export interface RecoverOptions extends CommonOptions {
 export interface VerifyOptions extends CommonOptions {
   readonly expect?: string;
 }
+
+export interface GcOptions extends CommonOptions {
+  readonly keepLast?: string;
+  readonly keepWithin?: string;
+  readonly maxSize?: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}

@@ -2,7 +2,7 @@ import { Command, Option } from 'commander';
 import { AgentdiffError } from '../core/index.ts';
 import { runCommand } from './commands/run.ts';
 import { openSession } from './context.ts';
-import type { CommonOptions, DoctorOptions, RecoverOptions, RunOptions, VerifyOptions } from './options.ts';
+import type { CommonOptions, DoctorOptions, GcOptions, RecoverOptions, RunOptions, VerifyOptions } from './options.ts';
 import type { Output } from './output.ts';
 import type { Session } from './session.ts';
 import { VERSION } from './version.ts';
@@ -69,6 +69,7 @@ export function buildProgram(output: Output, first?: string): Program {
   if (first !== 'run') {
     addRecover(program, perform);
     addReading(program, perform);
+    addRetention(program, perform);
   }
   return {
     command: program,
@@ -193,6 +194,39 @@ function addReading(program: Command, perform: Perform): void {
         (await import('./commands/doctor.ts')).doctorCommand(session, run, options),
       );
     });
+}
+
+/** The commands that say what stays in the store. */
+function addRetention(program: Command, perform: Perform): void {
+  const gc = program
+    .command('gc')
+    .summary('remove old capsules, and contents that nothing needs')
+    .description(
+      'Remove the oldest capsules of the workspace and the contents that nothing needs any more. Shows the plan first.',
+    )
+    .option('--keep-last <number>', 'keep the newest so many capsules')
+    .option('--keep-within <duration>', 'keep capsules of runs that began within this time: 12h, 30d, 8w')
+    .option('--max-size <size>', 'remove the oldest until no more than this is left: 500MiB, 5GiB')
+    .option('--dry-run', 'show the plan and remove nothing')
+    .option('--yes', 'remove without asking');
+  addCommonOptions(gc, 'json').action(async (_options, command: Command) => {
+    await perform<GcOptions>(command, async (session, options) => {
+      const { gcCommand } = await import('./commands/gc.ts');
+      return await gcCommand(session, options);
+    });
+  });
+  for (const [name, summary] of [
+    ['pin', 'keep the capsule of a run whatever gc is told'],
+    ['unpin', 'let gc remove the capsule of a run again'],
+  ] as const) {
+    reading(program, name, summary)
+      .argument('<run>', RUN_ARGUMENT)
+      .action(async (run: string, _options, command: Command) => {
+        await perform(command, async (session) =>
+          (await import('./commands/pin.ts')).pinCommand(session, run, name === 'pin'),
+        );
+      });
+  }
 }
 
 function reading(program: Command, name: string, description: string): Command {

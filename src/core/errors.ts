@@ -15,6 +15,7 @@ export type ErrorCode =
   | 'STORE_VERSION'
   | 'STORE_FULL'
   | 'STORE_DAMAGED'
+  | 'STORE_BUSY'
   | 'OBJECT_MISSING'
   | 'OBJECT_DAMAGED'
   | 'SNAPSHOT_FAILED'

@@ -20,6 +20,7 @@ const EXIT_STATUS: Record<ErrorCode, readonly [run: number, other: number]> = {
   STORE_VERSION: [125, 4],
   STORE_FULL: [125, 4],
   STORE_DAMAGED: [125, 4],
+  STORE_BUSY: [125, 4],
   OBJECT_MISSING: [125, 4],
   OBJECT_DAMAGED: [125, 4],
   SNAPSHOT_FAILED: [125, 4],

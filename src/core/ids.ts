@@ -39,6 +39,11 @@ export function newRunId(now: number, newest: RunId | undefined): RunId {
   return `${timePart(time)}${randomHex(3).slice(0, 5)}` as RunId;
 }
 
+/** When the id was made, milliseconds since the epoch: never before that of an older run, whatever the clock did. */
+export function timeOfRun(id: RunId): number {
+  return timeOf(id);
+}
+
 function timePart(time: number): string {
   const iso = new Date(time).toISOString();
   const second = iso.slice(0, 19).replaceAll(/[-:]/g, '');

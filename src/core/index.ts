@@ -12,7 +12,7 @@ export { type Digest, digestOf, Hasher, isDigest, randomHex } from './digest.ts'
 export { AgentdiffError, type ErrorCode, errnoOf, invariant } from './errors.ts';
 export { displayArgv, escapeText } from './escape.ts';
 export { EXIT, exitStatusOf, RUN_EXIT } from './exit-codes.ts';
-export { isRunId, newRunId, type RunId } from './ids.ts';
+export { isRunId, newRunId, type RunId, timeOfRun } from './ids.ts';
 export { canonicalJson, parseJson } from './json.ts';
 export {
   compareInWalk,

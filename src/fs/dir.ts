@@ -17,6 +17,9 @@ const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
 /** Linux's O_PATH, which Node does not name: a handle on an entry itself, also on one that may not be read. */
 const O_PATH = 0o10000000;
 
+/** What `st_blocks` counts, bytes. */
+const BLOCK = 512;
+
 /**
  * How names are resolved. `handle`: relative to an open directory (`/proc/self/fd/N/name` is what `openat` does), so nobody can swap a
  * parent under us. `path`: by joined path with identity checks before and after, which leaves a window; for systems without such a /proc.
@@ -98,6 +101,13 @@ export class Dir {
     this.verify();
     const raw = fs.lstatSync(this.at(name), { bigint: true, throwIfNoEntry: false });
     return raw === undefined ? undefined : toStat(raw);
+  }
+
+  /** Bytes of an entry by its length, and by the blocks that it takes on the disk. */
+  size(name: Name): { readonly bytes: number; readonly allocated: number } {
+    this.verify();
+    const { size, blocks } = fs.lstatSync(this.at(name));
+    return { bytes: size, allocated: blocks * BLOCK };
   }
 
   readlink(name: Name): ByteString {

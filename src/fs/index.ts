@@ -27,4 +27,5 @@ export {
   realPath,
   statPath,
 } from './machine.ts';
+export { isTemporaryName } from './temporary.ts';
 export { type EntryKind, isSameInode, isUnmoved, type Stat } from './stat.ts';

@@ -4,18 +4,12 @@
  */
 import * as fs from 'node:fs';
 import { posix } from 'node:path';
-import {
-  type ByteString,
-  errnoOf,
-  fromBytes,
-  isMarked,
-  isName,
-  type Name,
-  randomHex,
-  toBytes,
-} from '../core/index.ts';
+import { type ByteString, errnoOf, fromBytes, isMarked, isName, type Name, toBytes } from '../core/index.ts';
 import { Dir, FileMoved, OpenFile, toPath } from './dir.ts';
 import { isSameInode, type Stat } from './stat.ts';
+import { temporaryName } from './temporary.ts';
+
+export { temporaryName } from './temporary.ts';
 
 const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = fs.constants;
 const SLASH = 0x2f;
@@ -51,17 +45,6 @@ export class NewFile extends OpenFile {
 export function createFile(dir: Dir, name: Name, mode: number): NewFile {
   dir.verify();
   return new NewFile(fs.openSync(dir.at(name), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
-}
-
-const TEMPORARY_PREFIX = '.agentdiff-tmp-';
-
-/** A name for something of ours beside an entry; short, because the entry's own name may already be 255 bytes long. */
-export function temporaryName(): Name {
-  return `${TEMPORARY_PREFIX}${randomHex(8)}` as Name;
-}
-
-export function isTemporaryName(name: Name): boolean {
-  return name.startsWith(TEMPORARY_PREFIX);
 }
 
 /**

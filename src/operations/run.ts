@@ -24,6 +24,7 @@ import {
 import type { Lowering, Snapshot, Unobserved } from '../snapshot/index.ts';
 import { workspaceId } from '../store/index.ts';
 import { type ChildResult, launch, type Supervision } from '../supervisor/index.ts';
+import { keepBudget, type RetentionNote } from './gc/after-run.ts';
 import type { Context, Place } from './workspace/context.ts';
 import { groupLowered, type LoweredGroup } from './workspace/lowered.ts';
 import { loadPolicy } from './workspace/policy-file.ts';
@@ -69,6 +70,8 @@ export interface RunReport {
   readonly sealError?: AgentdiffError;
   readonly exit: ExitDocument;
   readonly summary: ChangeSummary;
+  /** What retention did, or could not do, after the seal. */
+  readonly retention?: RetentionNote;
   /** Why the child was not started: COMMAND_NOT_FOUND, COMMAND_NOT_EXECUTABLE, COMMAND_BLOCKED, LAUNCH_FAILED. */
   readonly launchProblem?: AgentdiffError;
   /** The status that `run` ends with. */
@@ -197,7 +200,15 @@ function finish(
       (change) => summarizer.add(change),
     );
     const exitStatus = exitStatusOfRun(exit, problem, sealed.capsule, request.failOn);
-    return { ...report, sealed, summary: summarizer.summary(), exitStatus };
+    const added = { run: session.runId, bytes: session.newBytes };
+    const retention = keepBudget(session.workspace, added, context.now());
+    return {
+      ...report,
+      sealed,
+      summary: summarizer.summary(),
+      ...(retention && { retention }),
+      exitStatus,
+    };
   } catch (error) {
     const sealError = toSealError(error);
     context.log.warn({ err: error }, 'the run could not be sealed');

@@ -50,7 +50,7 @@ export interface ObjectBatch {
 /** Where a batch writes. */
 export interface ObjectFolders {
   readonly base: ByteString;
-  readonly objects: Objects;
+  readonly objects: Pick<Objects, 'holds' | 'refresh'>;
   readonly packs: Dir;
   readonly large: Dir;
 }

@@ -4,3 +4,6 @@ export { type Workspace, workspaceId } from './layout.ts';
 export { type ObjectReader } from './objects.ts';
 export { type IndexRecord, indexRecord, RACY_NS, StatIndex, statIdentity } from './stat-index.ts';
 export { Store, WorkspaceStore } from './store.ts';
+export { DigestSet } from './retention/digest-set.ts';
+export { MANY_PACKS, NOTHING_TO_SWEEP, type SweepPlan } from './retention/plan-sweep.ts';
+export type { RunCost, Size, StoreUsage } from './retention/usage.ts';

@@ -25,6 +25,8 @@ export const FILE = {
   index: 'index' as Name,
   pending: 'pending' as Name,
   capsules: 'capsules' as Name,
+  pins: 'pins' as Name,
+  size: 'size.json' as Name,
   capsule: 'capsule' as Name,
   intent: 'intent.json' as Name,
   owner: 'owner.json' as Name,
@@ -120,6 +122,28 @@ const RUN_ID_LENGTH = '20261130T184726Z-4f9c2a1b'.length;
 export function runOf(name: Name): RunId | undefined {
   const id = name.slice(0, RUN_ID_LENGTH);
   return isRunId(id) && name[RUN_ID_LENGTH] === '-' ? id : undefined;
+}
+
+const LOCK_PREFIX = 'lock-';
+
+/** One process's claim to work on the workspace alone; each has a name of its own. */
+export function lockName(unique: string): Name {
+  return `${LOCK_PREFIX}${unique}` as Name;
+}
+
+export function isLockName(name: Name): boolean {
+  return /^lock-[0-9a-f]{16}$/.test(name);
+}
+
+const REMOVED = '-removed';
+
+/** In `capsules/`, a capsule that is being removed, or was when its process ended: no reader takes it for a run. */
+export function removedCapsuleName(run: RunId): Name {
+  return `${run}${REMOVED}` as Name;
+}
+
+export function isRemovedCapsuleName(name: Name): boolean {
+  return runOf(name) !== undefined && name.slice(RUN_ID_LENGTH) === REMOVED;
 }
 
 /** `large/<aa>/<digest>` */

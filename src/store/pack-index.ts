@@ -105,6 +105,15 @@ export class PackIndex {
     const at = findRecord(this.#bytes, HEADER_LENGTH, this.count, digest);
     return at === -1 ? undefined : spanOf(this.#bytes, at);
   }
+
+  /** All that the pack holds, in the order of the digests. */
+  *entries(): Generator<{ readonly digest: Digest; readonly span: Span }> {
+    for (let i = 0; i < this.count; i++) {
+      const at = HEADER_LENGTH + i * RECORD_LENGTH;
+      const digest = this.#bytes.toString('hex', at, at + DIGEST_LENGTH) as Digest;
+      yield { digest, span: spanOf(this.#bytes, at) };
+    }
+  }
 }
 
 function compareDigests(a: string, b: string): number {

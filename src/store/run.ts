@@ -1,5 +1,5 @@
 import { type ByteString, canonicalJson, errnoOf, type Name, newRunId, type RunId } from '../core/index.ts';
-import { type Dir, pidNamespace, processIdentity } from '../fs/index.ts';
+import type { Dir } from '../fs/index.ts';
 import {
   createFile,
   ensureDir,
@@ -13,7 +13,7 @@ import {
 } from '../fs/write.ts';
 import { writing } from './failures.ts';
 import { FILE, MODE } from './layout.ts';
-import type { Owner } from './owner.ts';
+import { ownIdentity } from './owner.ts';
 
 /** A run that is not sealed yet: `pending/<id>/`. */
 export interface PendingRun {
@@ -162,10 +162,9 @@ function syncTree(dir: Dir): void {
 }
 
 function writeOwner(dir: Dir): void {
-  const owner: Owner = { ...processIdentity(process.pid), namespace: pidNamespace() };
   const file = createFile(dir, FILE.owner, MODE.file);
   try {
-    file.write(Buffer.from(`${canonicalJson(owner)}\n`));
+    file.write(Buffer.from(`${canonicalJson(ownIdentity())}\n`));
   } finally {
     file.close();
   }

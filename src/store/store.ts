@@ -9,11 +9,24 @@ import {
 } from '../core/index.ts';
 import { Dir, effectiveUser, readSmallFile } from '../fs/index.ts';
 import { reading } from './failures.ts';
-import { decodeWorkspace, FILE, FORMAT, FORMAT_TEXT, isWorkspaceId, type Workspace } from './layout.ts';
+import {
+  decodeWorkspace,
+  FILE,
+  FORMAT,
+  FORMAT_TEXT,
+  isPackIndexName,
+  isWorkspaceId,
+  type Workspace,
+} from './layout.ts';
 import { type ObjectReader, Objects } from './objects.ts';
-import { type OwnerState, ownerState } from './owner.ts';
+import { type OwnerState, runOwnerState } from './owner.ts';
+import { readPins } from './pins.ts';
 import { tryOpenDir } from './place.ts';
+import type { DigestSet } from './retention/digest-set.ts';
+import { planSweep, type SweepPlan } from './retention/plan-sweep.ts';
+import { measure, type StoreUsage } from './retention/usage.ts';
 import { StatIndex } from './stat-index.ts';
+import { isStale } from './unfinished.ts';
 
 const MAX_SMALL_BYTES = 64 << 10;
 /** Holds the command's arguments, of which Linux allows some 2 MiB. */
@@ -123,10 +136,38 @@ export class WorkspaceStore {
   ownerState(id: RunId): OwnerState {
     const dir = this.openPending(id);
     try {
-      return dir === undefined ? 'unknown' : ownerState(dir);
+      return dir === undefined ? 'unknown' : runOwnerState(dir);
     } finally {
       dir?.close();
     }
+  }
+
+  /**
+   * False when the process that began a pending run is surely gone, or when that cannot be told and the run was not written to for a day.
+   * @param now milliseconds since the epoch
+   */
+  mayBeActive(id: RunId, now: number): boolean {
+    const state = this.ownerState(id);
+    if (state !== 'unknown') return state === 'alive';
+    const pending = this.#dir && tryOpenDir(this.#dir, FILE.pending);
+    try {
+      const name = id as string as Name;
+      return pending?.tryLstat(name) !== undefined && !isStale(pending, name, now);
+    } finally {
+      pending?.close();
+    }
+  }
+
+  /** How many packs there are, without opening one. */
+  packCount(): number {
+    return reading('packs', () => {
+      const packs = this.#dir && tryOpenDir(this.#dir, FILE.packs);
+      try {
+        return packs?.names().filter(isPackIndexName).length ?? 0;
+      } finally {
+        packs?.close();
+      }
+    });
   }
 
   /** The index of the last scan; empty when there is none that is whole. */
@@ -138,6 +179,21 @@ export class WorkspaceStore {
     } catch {
       return StatIndex.empty();
     }
+  }
+
+  /** Runs that retention never removes, oldest first. */
+  pins(): RunId[] {
+    return readPins(this.#dir);
+  }
+
+  /** What this workspace's part of the store takes on the disk; reads no file. */
+  usage(): StoreUsage {
+    return reading('its size', () => measure(this.#dir));
+  }
+
+  /** What could be removed; see {@link planSweep}. */
+  planSweep(needed: DigestSet | undefined, wantedBytes?: number): SweepPlan {
+    return reading('packs', () => planSweep(this.#dir, needed, wantedBytes));
   }
 
   close(): void {

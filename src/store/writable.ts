@@ -1,16 +1,21 @@
-import type { ByteString, Name, RunId } from '../core/index.ts';
+import { type ByteString, errnoOf, invariant, type Name, type RunId } from '../core/index.ts';
 import { type Dir, freeSpace } from '../fs/index.ts';
-import { ensureDir, ensurePath, syncDir, writeFileDurably } from '../fs/write.ts';
+import { ensureDir, ensurePath, removeFile, syncDir, writeFileDurably } from '../fs/write.ts';
 import { Batch, type ObjectBatch } from './batch.ts';
 import { writing } from './failures.ts';
 import { type IndexWriter, StatIndexWriter } from './index-writer.ts';
 import { encodeWorkspace, FILE, FORMAT_TEXT, MODE, type Workspace } from './layout.ts';
-import { type LeftoverFolders, removeLeftovers } from './leftovers.ts';
+import { awaitNoHolder, type Exclusive, Lock } from './lock.ts';
+import { removeLeftovers } from './leftovers.ts';
 import { Objects } from './objects.ts';
 import { tryOpenDir } from './place.ts';
+import { Retention } from './retention/retention.ts';
+import { addToTotal, renewTotal } from './retention/running-total.ts';
+import { treeSize } from './retention/usage.ts';
 import { beginRun, type PendingRun } from './run.ts';
 import { objectBytes } from './size.ts';
 import { checkBase, checkOwner, WorkspaceStore } from './store.ts';
+import type { StoreFolders } from './unfinished.ts';
 
 export interface WriteOptions {
   /** Milliseconds since the epoch; tells the age of leftovers. */
@@ -23,10 +28,11 @@ export class WritableWorkspace {
   readonly store: WorkspaceStore;
   readonly #base: ByteString;
   readonly #objects: Objects;
-  readonly #folders: LeftoverFolders;
+  readonly #folders: StoreFolders;
+  #lock: Lock | undefined;
 
   /** Takes over the folders, and closes them. */
-  constructor(base: ByteString, id: string, folders: LeftoverFolders) {
+  constructor(base: ByteString, id: string, folders: StoreFolders) {
     this.#base = base;
     this.#folders = folders;
     this.#objects = new Objects(folders.workspace);
@@ -34,12 +40,79 @@ export class WritableWorkspace {
   }
 
   /**
-   * Begins a run: its id sorts after every other one of the workspace.
+   * Begins a run: its id sorts after every other one of the workspace. It is there for all to see before it looks for somebody who works on the
+   * workspace alone, and waits a few seconds for that one.
    * @param now milliseconds since the epoch
+   * @throws STORE_BUSY; no run is left then
    */
   newRun(now: number): PendingRun {
     const newest = [...this.store.sealed(), ...this.store.pending()].sort().at(-1);
-    return writing(this.#base, () => beginRun({ base: this.#base, ...this.#folders }, now, newest));
+    const run = writing(this.#base, () => beginRun({ base: this.#base, ...this.#folders }, now, newest));
+    try {
+      awaitNoHolder(this.#base, this.#folders.workspace, now, this.#lock?.name);
+      return run;
+    } catch (error) {
+      run.abandon();
+      throw error;
+    }
+  }
+
+  /**
+   * Works on the workspace alone until it is closed: no other process does so meanwhile, and no run begins. Runs that began before are the
+   * caller's to look for, afterwards.
+   * @param now milliseconds since the epoch
+   * @throws STORE_BUSY
+   */
+  lock(operation: Exclusive, now: number): void {
+    this.#lock ??= Lock.take(this.#base, this.#folders.workspace, operation, now);
+  }
+
+  /** Gives up what {@link lock} took. */
+  unlock(): void {
+    this.#lock?.release();
+    this.#lock = undefined;
+  }
+
+  /** Whoever has the lock `gc` removes by this. @param now milliseconds since the epoch */
+  retention(now: number): Retention {
+    invariant(this.#lock !== undefined, 'who removes works on the workspace alone');
+    return new Retention(this.#base, this.#folders, this.#lock, now);
+  }
+
+  /** Retention never removes the run until it is unpinned. For one that has the lock, so that it does not come too late. */
+  pin(run: RunId): void {
+    writing(this.#base, () => {
+      const pins = subdirectory(this.#folders.workspace, FILE.pins);
+      try {
+        writeFileDurably(pins, run as string as Name, '', MODE.file);
+      } finally {
+        pins.close();
+      }
+    });
+  }
+
+  /** Does nothing when it is not pinned. */
+  unpin(run: RunId): void {
+    writing(this.#base, () => {
+      const pins = tryOpenDir(this.#folders.workspace, FILE.pins);
+      try {
+        if (pins !== undefined) removeFile(pins, run as string as Name);
+      } catch (error) {
+        if (errnoOf(error) !== 'ENOENT') throw error;
+      } finally {
+        pins?.close();
+      }
+    });
+  }
+
+  /**
+   * About how many bytes this workspace's part of the store takes; cheap.
+   * @param added a run that was sealed just now, and the bytes of its objects; without it everything is measured
+   */
+  size(added?: { readonly run: RunId; readonly bytes: number }): number {
+    const { workspace, capsules } = this.#folders;
+    if (added === undefined) return renewTotal(workspace);
+    return addToTotal(workspace, added.bytes + treeSize(capsules, added.run as string as Name).allocated);
   }
 
   /** Several batches of one run are fine, also at the same time. */
@@ -63,6 +136,7 @@ export class WritableWorkspace {
   }
 
   close(): void {
+    this.unlock();
     this.store.close();
     for (const dir of Object.values(this.#folders)) dir.close();
   }

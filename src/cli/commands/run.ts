@@ -9,7 +9,7 @@ import { wantsProgress, watchScansOn } from '../progress.ts';
 import { errorDocument, renderError } from '../render/error.ts';
 import { jsonLine } from '../render/json.ts';
 import { renderNotice } from '../render/notice.ts';
-import { renderRun, renderRunJson } from '../render/run.ts';
+import { renderRetention, renderRun, renderRunJson } from '../render/run.ts';
 import { parsePolicyFlags, policyFileOf } from '../policy-options.ts';
 import type { Session } from '../session.ts';
 
@@ -81,6 +81,7 @@ function finish(
     if (problem !== undefined) output.tell(renderError(problem, style, options.debug === true));
   }
   if (options.quiet !== true) output.tell(renderRun(report, words, style));
+  if (report.retention !== undefined) output.tell(renderRetention(report, style));
   try {
     file?.write(renderRunJson(report, words));
   } catch (error) {

@@ -9,6 +9,7 @@ import {
   cut,
   escapeControls,
   lines,
+  showBytes,
   showDuration,
   showExit,
   showNumber,
@@ -127,6 +128,23 @@ function repositoryLine(repositories: RunReport['summary']['repositories']): str
   return [`  of these, inside repositories: ${joinWithin(names)}`];
 }
 
+/** One line about what retention did after the run, also where no summary is wanted: evidence went. */
+export function renderRetention({ retention }: RunReport, style: Style): string {
+  if (retention === undefined) return '';
+  if (retention.kind === 'failed') {
+    const { message, code } = retention.error;
+    return lines([
+      `${style.warn('agentdiff:')} the store could not be kept within its budget: ${escapeControls(message)} [${code}]`,
+    ]);
+  }
+  const { removed, freedBytes, sizeBytes, budgetBytes } = retention;
+  const over =
+    sizeBytes > budgetBytes ? `, ${style.warn('still over')}: nothing more may go, see agentdiff gc` : '';
+  return lines([
+    `${style.warn('agentdiff:')} the store was over its budget of ${showBytes(budgetBytes)}: ${count(removed.length, 'old capsule')} removed, ${showBytes(freedBytes)} freed, ${showBytes(sizeBytes)} left${over}`,
+  ]);
+}
+
 /** By reason code, which paths; what that means is said by the sentences that follow. */
 function reasonLine(reasons: RunReport['summary']['notRecoverable'], style: Style): string[] {
   if (reasons.length === 0) return [];
@@ -142,7 +160,7 @@ function reasonLine(reasons: RunReport['summary']['notRecoverable'], style: Styl
 
 /** For `--result-file`. */
 export function renderRunJson(report: RunReport, words: Reversibility | undefined): string {
-  const { runId, exitStatus, exit, sealed, sealError, launchProblem } = report;
+  const { runId, exitStatus, exit, sealed, sealError, launchProblem, retention } = report;
   const problem = launchProblem ?? sealError;
   return jsonLine({
     runId,
@@ -150,6 +168,7 @@ export function renderRunJson(report: RunReport, words: Reversibility | undefine
     exit,
     sealed: sealed !== undefined,
     ...(sealed === undefined ? {} : { digest: sealed.digest, capsule: sealed.capsule, reversibility: words }),
+    ...(retention?.kind === 'collected' && { retention }),
     ...(problem === undefined ? {} : errorDocument(problem)),
   });
 }

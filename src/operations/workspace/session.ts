@@ -86,6 +86,8 @@ export class Session {
     let pending: PendingRun | undefined;
     try {
       const { store } = workspace;
+      // A recover relies on runs that are sealed and stay: neither a gc nor a new run may come in between.
+      if (request.kind === 'recover') workspace.lock('recover', startedAt);
       const previous = previousCapsule(store);
       const active = pendingRuns(store).flatMap((run) => (run.active ? [run.runId] : []));
       pending = workspace.newRun(startedAt);
@@ -101,6 +103,11 @@ export class Session {
       workspace.close();
       throw error;
     }
+  }
+
+  /** Bytes of the objects that this session added to the store so far. */
+  get newBytes(): number {
+    return this.#newBytes;
   }
 
   /** What cannot be written shows when the session is sealed: what goes on meanwhile, a child or a recover, is not to be torn by it. */

@@ -3,13 +3,12 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Name } from '../../../src/core/index.ts';
-import { Dir, FileMoved } from '../../../src/fs/index.ts';
+import { Dir, FileMoved, isTemporaryName } from '../../../src/fs/index.ts';
 import {
   changeOwnerAndMode,
   createFile,
   ensureDir,
   ensurePath,
-  isTemporaryName,
   link,
   makeSymlink,
   removeDir,

@@ -1,0 +1,131 @@
+import { AgentdiffError, type ByteString, EXIT, type Name, type RunId } from '../core/index.ts';
+import { workspaceId, type WorkspaceStore } from '../store/index.ts';
+import { openWorkspaceForWriting, type WritableWorkspace } from '../store/write.ts';
+import { doesNothing, type GcPlan, makeGcPlan } from './gc/plan.ts';
+import { type RetentionRules, STORE_BYTES } from './gc/rules.ts';
+import type { Context, Place } from './workspace/context.ts';
+import { openForReading } from './workspace/open.ts';
+
+export { type CapsuleFate, doesNothing, type GcPlan } from './gc/plan.ts';
+export type { RetentionRules } from './gc/rules.ts';
+
+export interface GcReport {
+  readonly root: ByteString;
+  readonly plan: GcPlan;
+  /** Absent when nothing was done: the plan was only shown, or there was nothing to do. */
+  readonly done?: GcResult;
+  readonly exitStatus: number;
+}
+
+export interface GcResult {
+  readonly removed: readonly RunId[];
+  /** Packs that hold something which is not what was stored: they stay as they are. */
+  readonly damagedPacks: readonly Name[];
+  /** On the disk afterwards, measured, bytes. */
+  readonly sizeBytes: number;
+}
+
+/** Says what a gc would do. Changes nothing and takes no lock. @throws what opening the store for reading throws */
+export function planGc(context: Context, place: Place, rules: RetentionRules): GcReport {
+  const { root, store, close } = openForReading(context, place);
+  try {
+    const { plan } = makeGcPlan(store, withBudget(rules), context.now());
+    return { root: root.path, plan, exitStatus: EXIT.done };
+  } finally {
+    close();
+  }
+}
+
+/**
+ * Removes what the plan that was shown names. It is made again, with the workspace held alone, and must name the same capsules.
+ * @throws STORE_BUSY, NOT_APPROVED when others would go by now; nothing was removed then. What opening the store for writing throws
+ */
+export function applyGc(
+  context: Context,
+  place: Place,
+  rules: RetentionRules,
+  { plan: shown, root }: GcReport,
+): GcReport {
+  if (doesNothing(shown)) return { root, plan: shown, exitStatus: statusOf(shown) };
+  const workspace = openWorkspaceForWriting(
+    place.store,
+    { id: workspaceId(root), root },
+    { now: context.now() },
+  );
+  try {
+    holdAlone(workspace, context.now());
+    const { plan, done } = collect(workspace, withBudget(rules), context.now(), (made) => {
+      if (goingOf(made).join() !== goingOf(shown).join()) throw changedPlan();
+    });
+    return { root, plan, done, exitStatus: done.damagedPacks.length > 0 ? EXIT.partly : statusOf(plan) };
+  } finally {
+    workspace.close();
+  }
+}
+
+/** Without rules it is the budget that decides. */
+function withBudget(rules: RetentionRules): RetentionRules {
+  const { keepLast, keepWithinMs, maxBytes } = rules;
+  const isGiven = keepLast !== undefined || keepWithinMs !== undefined || maxBytes !== undefined;
+  return isGiven ? rules : { maxBytes: STORE_BYTES };
+}
+
+/**
+ * Holds the workspace alone, and then makes sure that no run is active in it.
+ * @throws STORE_BUSY
+ */
+export function holdAlone(workspace: WritableWorkspace, now: number): void {
+  workspace.lock('gc', now);
+  const active = activeRun(workspace.store, now);
+  if (active === undefined) return;
+  workspace.unlock();
+  throw new AgentdiffError('STORE_BUSY', `run ${active} of this workspace is, or may be, active`, {
+    hint: 'wait until it has ended; one of another boot, machine or pid namespace counts for a day after it began',
+    data: { runId: active },
+  });
+}
+
+function activeRun(store: WorkspaceStore, now: number): RunId | undefined {
+  return store.pending().find((runId) => store.mayBeActive(runId, now));
+}
+
+/**
+ * Carries a plan out: leftovers, then capsules, oldest first, then the stat index, then objects. What is killed on the way has removed less.
+ * @param check throws when the plan is not the one that was agreed to
+ */
+export function collect(
+  workspace: WritableWorkspace,
+  rules: RetentionRules,
+  now: number,
+  check: (plan: GcPlan) => void = () => {},
+): { plan: GcPlan; done: GcResult } {
+  const { plan, needed } = makeGcPlan(workspace.store, rules, now);
+  check(plan);
+  const retention = workspace.retention(now);
+  retention.removeLeftovers();
+  const removed = goingOf(plan);
+  for (const runId of removed) retention.removeCapsule(runId);
+  const { dropped, rewritten, large } = plan.sweep;
+  if (dropped.length + large.length > 0 || rewritten.some(({ deadBytes }) => deadBytes > 0))
+    retention.dropIndex();
+  const damagedPacks = retention.sweep(plan.sweep, needed.digests);
+  return { plan, done: { removed, damagedPacks, sizeBytes: workspace.size() } };
+}
+
+function goingOf({ capsules }: GcPlan): RunId[] {
+  return capsules.filter(({ goes }) => goes).map(({ runId }) => runId);
+}
+
+function statusOf({ unknown, sweep }: GcPlan): number {
+  return unknown === undefined && sweep.unreadable.length === 0 ? EXIT.done : EXIT.partly;
+}
+
+function changedPlan(): AgentdiffError {
+  return new AgentdiffError(
+    'NOT_APPROVED',
+    'other capsules would go than the plan said; nothing was removed',
+    {
+      hint: 'run gc again to see the plan as it is now',
+    },
+  );
+}

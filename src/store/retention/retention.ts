@@ -1,0 +1,71 @@
+import { type ByteString, errnoOf, type Name, newRunId, type RunId } from '../../core/index.ts';
+import { removeFile, removeTree, rename, syncDir } from '../../fs/write.ts';
+import { writing } from '../failures.ts';
+import { FILE, removedCapsuleName } from '../layout.ts';
+import { removeLeftovers } from '../leftovers.ts';
+import type { Lock } from '../lock.ts';
+import type { StoreFolders } from '../unfinished.ts';
+import type { DigestSet } from './digest-set.ts';
+import type { SweepPlan } from './plan-sweep.ts';
+import { sweep } from './sweep.ts';
+
+/**
+ * Removing, for one that has the workspace for itself while no run is active. Each call is whole on the disk when it returns, and may be cut
+ * short at any point: what it was asked to keep is there all the same.
+ */
+export class Retention {
+  readonly #base: ByteString;
+  readonly #folders: StoreFolders;
+  readonly #lock: Lock;
+  readonly #now: number;
+  #steps = 0;
+
+  /** @param now milliseconds since the epoch */
+  constructor(base: ByteString, folders: StoreFolders, lock: Lock, now: number) {
+    this.#base = base;
+    this.#folders = folders;
+    this.#lock = lock;
+    this.#now = now;
+  }
+
+  /** What ended processes left, of runs that are gone too. */
+  removeLeftovers(): void {
+    writing(this.#base, () => removeLeftovers(this.#folders, this.#now, true));
+  }
+
+  /** Takes a capsule out of sight by one rename and removes it. */
+  removeCapsule(run: RunId): void {
+    const { capsules } = this.#folders;
+    const removed = removedCapsuleName(run);
+    writing(this.#base, () => {
+      rename(capsules, run as string as Name, capsules, removed);
+      syncDir(capsules);
+      removeTree(capsules, removed);
+    });
+    this.#lock.touch(this.#now);
+  }
+
+  /** The stat index says of contents that they are kept: it goes before they do. The next scan reads every file once. */
+  dropIndex(): void {
+    const { workspace } = this.#folders;
+    writing(this.#base, () => {
+      try {
+        removeFile(workspace, FILE.index);
+      } catch (error) {
+        if (errnoOf(error) !== 'ENOENT') throw error;
+      }
+      syncDir(workspace);
+    });
+  }
+
+  /** See {@link sweep}. @returns packs that hold something damaged and stay */
+  sweep(plan: SweepPlan, needed: DigestSet | undefined): Name[] {
+    return sweep(plan, needed, {
+      base: this.#base,
+      folders: this.#folders,
+      id: newRunId(this.#now, undefined),
+      // Every step is a sign of life; a clock of its own would not make it a better one.
+      onStep: () => this.#lock.touch(this.#now + ++this.#steps),
+    });
+  }
+}
