@@ -1,7 +1,7 @@
 import { AgentdiffError, type ByteString, EXIT, type Name, type RunId } from '../core/index.ts';
 import { workspaceId, type WorkspaceStore } from '../store/index.ts';
 import { openWorkspaceForWriting, type WritableWorkspace } from '../store/write.ts';
-import { doesNothing, type GcPlan, makeGcPlan } from './gc/plan.ts';
+import { type GcPlan, makeGcPlan } from './gc/plan.ts';
 import { type RetentionRules, STORE_BYTES } from './gc/rules.ts';
 import type { Context, Place } from './workspace/context.ts';
 import { openForReading } from './workspace/open.ts';
@@ -46,7 +46,8 @@ export function applyGc(
   rules: RetentionRules,
   { plan: shown, root }: GcReport,
 ): GcReport {
-  if (doesNothing(shown)) return { root, plan: shown, exitStatus: statusOf(shown) };
+  // With nothing to remove there may be leftovers; with nothing stored there is no place to work in.
+  if (shown.sizeBytes === 0) return { root, plan: shown, exitStatus: statusOf(shown) };
   const workspace = openWorkspaceForWriting(
     place.store,
     { id: workspaceId(root), root },
