@@ -6,6 +6,7 @@ import { Store } from '../store/index.ts';
 import { type Check, failureCheck } from './doctor/check.ts';
 import { keptCheck, loweredOf, type LoweredPlaces, policyCheck } from './doctor/policy.ts';
 import { overlayCheck, programChecks } from './doctor/programs.ts';
+import { budgetCheck, type StoreFigures, storeFigures } from './doctor/store-figures.ts';
 import { runTrials, type Trials, withScratch } from './doctor/trials.ts';
 import { planRecover, type RecoverPlan } from './recover.ts';
 import { type CapsuleVerdict, verifyCapsule } from './verify.ts';
@@ -18,10 +19,13 @@ import { checkRoot, findRoot } from './workspace/root.ts';
 
 export type { Check } from './doctor/check.ts';
 export type { LoweredPlaces } from './doctor/policy.ts';
+export type { StoreFigures } from './doctor/store-figures.ts';
 
 export interface DoctorReport {
   readonly store: ByteString;
   readonly checks: readonly Check[];
+  /** Of this workspace; absent when its part of the store cannot be read, which a check says. */
+  readonly figures?: StoreFigures;
 }
 
 /** What this machine can do, each found by trying it in the store's own directory. A part that fails keeps no other from being tried. */
@@ -48,7 +52,15 @@ export async function examineMachine(
   } catch (error) {
     checks.push(failureCheck('unsealed', 'unsealed runs', error));
   }
-  return { store: place.store, checks };
+  try {
+    const figures = storeFigures(context, place);
+    return { store: place.store, checks: [...checks, budgetCheck(figures)], figures };
+  } catch (error) {
+    return {
+      store: place.store,
+      checks: [...checks, failureCheck('store-budget', 'budget of the store', error)],
+    };
+  }
 }
 
 /** All that is tried by writing into the store, or the one check that nothing can be written there. */

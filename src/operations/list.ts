@@ -31,6 +31,8 @@ export interface RunLine {
   readonly exit?: ExitDocument;
   readonly counts?: ChangeCounts;
   readonly problem?: ErrorCode;
+  /** Retention never removes it. */
+  readonly pinned?: true;
 }
 
 export interface ListReport {
@@ -49,7 +51,10 @@ export function listRuns(context: Context, place: Place): ListReport {
       const known = intent && { kind: intent.kind, argv: intent.argv, startedAt: intent.startedAt };
       return { runId, state: active ? 'active' : ended, ...known };
     });
-    const runs = [...sealed, ...pending].sort((a, b) => (a.runId < b.runId ? -1 : 1));
+    const pins = new Set(store.pins());
+    const runs = [...sealed, ...pending]
+      .sort((a, b) => (a.runId < b.runId ? -1 : 1))
+      .map((line): RunLine => (pins.has(line.runId) ? { ...line, pinned: true } : line));
     return { root: root.path, runs };
   } finally {
     close();

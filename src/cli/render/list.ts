@@ -10,7 +10,7 @@ export function renderList(report: ListReport, style: Style): string {
   const rows = report.runs.map((run) => [
     run.runId,
     run.kind ?? '-',
-    run.problem === undefined ? (run.outcome ?? run.state) : `${run.state} ${run.problem}`,
+    wordOutcome(run),
     run.exit === undefined || run.kind !== 'run' ? '-' : showExit(run.exit),
     run.durationMs === undefined ? '-' : showDuration(run.durationMs),
     run.counts === undefined ? '-' : `+${run.counts.created} -${run.counts.deleted} ~${run.counts.modified}`,
@@ -19,6 +19,11 @@ export function renderList(report: ListReport, style: Style): string {
   const head = ['run', 'kind', 'outcome', 'exit', 'in all', 'changes', 'command'];
   const [first = '', ...rest] = table([head, ...rows]);
   return lines([style.dim(first), ...rest]);
+}
+
+function wordOutcome({ problem, outcome, state, pinned }: ListReport['runs'][number]): string {
+  const word = problem === undefined ? (outcome ?? state) : `${state} ${problem}`;
+  return pinned === true ? `${word}, pinned` : word;
 }
 
 export function renderListJson(report: ListReport): string {

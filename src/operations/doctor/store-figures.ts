@@ -1,0 +1,59 @@
+import type { RunId } from '../../core/index.ts';
+import type { RunCost, Size } from '../../store/index.ts';
+import { STORE_BYTES } from '../gc/rules.ts';
+import type { Context, Place } from '../workspace/context.ts';
+import { openForReading } from '../workspace/open.ts';
+import type { Check } from './check.ts';
+
+/** What the workspace's part of the store takes, and what each run added to it. */
+export interface StoreFigures {
+  readonly total: Size;
+  readonly budgetBytes: number;
+  readonly capsules: number;
+  readonly pending: number;
+  readonly pins: number;
+  readonly packs: number;
+  readonly largeObjects: number;
+  /** Objects of runs that are gone, or that were written into new packs since. */
+  readonly shared: Size;
+  readonly leftovers: { readonly count: number; readonly size: Size };
+  /** Newest first, all of them. */
+  readonly runs: readonly (RunCost & { readonly runId: RunId; readonly pinned: boolean })[];
+}
+
+/** @throws what opening the store for reading throws */
+export function storeFigures(context: Context, place: Place): StoreFigures {
+  const { store, close } = openForReading(context, place);
+  try {
+    const { total, packs, largeObjects, shared, leftovers, runs } = store.usage();
+    const pins = new Set(store.pins());
+    const lines = [...runs].map(([runId, cost]) => ({ runId, ...cost, pinned: pins.has(runId) }));
+    return {
+      total,
+      budgetBytes: STORE_BYTES,
+      capsules: store.sealed().length,
+      pending: store.pending().length,
+      pins: pins.size,
+      packs,
+      largeObjects,
+      shared,
+      leftovers,
+      runs: lines.sort((a, b) => (a.runId < b.runId ? 1 : -1)),
+    };
+  } finally {
+    close();
+  }
+}
+
+/** Whether the workspace's part of the store is within its budget. */
+export function budgetCheck({ total, budgetBytes }: StoreFigures): Check {
+  const base = { id: 'store-budget', title: 'budget of the store' };
+  return total.allocated <= budgetBytes
+    ? { ...base, status: 'ok', detail: 'this workspace is within it' }
+    : {
+        ...base,
+        status: 'limited',
+        detail: 'this workspace is over it, and what is left may not go by itself',
+        advice: 'see what agentdiff gc says; unpin what is not needed',
+      };
+}
