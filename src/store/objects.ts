@@ -15,6 +15,8 @@ export interface ObjectReader {
    * @throws STORE_DAMAGED when it is not found and a damaged pack index could be the one that lists it
    */
   has(digest: Digest): boolean;
+  /** Bytes of the object as far as the store names it, without reading it: for figures, not for a judgement. */
+  namedSize(digest: Digest): number | undefined;
   /**
    * The whole object.
    * @param maxBytes a longer object is refused before it is read, as OBJECT_DAMAGED: it cannot be what the caller knows it should be
@@ -58,6 +60,10 @@ export class Objects implements ObjectReader {
     }
     this.#packs.refuseIfDamaged(digest);
     return false;
+  }
+
+  namedSize(digest: Digest): number | undefined {
+    return first(this.#places(digest))?.length;
   }
 
   /**

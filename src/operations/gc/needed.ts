@@ -68,7 +68,7 @@ export class Needed {
   #add(digest: Digest): boolean {
     if (!this.digests.add(digest)) return false;
     // A content that was hashed and not kept is not there, and costs nothing.
-    this.#bytes += this.#store.objects.size(digest) ?? 0;
+    this.#bytes += this.#store.objects.namedSize(digest) ?? 0;
     return true;
   }
 

@@ -2,6 +2,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { AgentdiffError } from '../../../src/core/index.ts';
+import { budgetCheck } from '../../../src/operations/doctor/store-figures.ts';
 import { type DoctorReport, examineMachine, examineRun } from '../../../src/operations/doctor.ts';
 import { observed, type Setting, setting } from '../../support/context.ts';
 import { fingerprint } from '../../support/fingerprint.ts';
@@ -36,8 +37,9 @@ describe('examining the machine', () => {
       'srt',
       'unsealed',
       'kept',
+      'store-budget',
     ]);
-    for (const id of ['root', 'store', 'anchored', 'no-follow', 'hard-links', 'unsealed'])
+    for (const id of ['root', 'store', 'anchored', 'no-follow', 'hard-links', 'unsealed', 'store-budget'])
       expect([id, statusOf(report, id)]).toEqual([id, 'ok']);
     for (const { status } of report.checks) expect(['ok', 'limited', 'missing']).toContain(status);
     expect(fs.readdirSync(here.store)).toEqual([]);
@@ -205,5 +207,21 @@ describe('examining a run', () => {
     const { plan, capsule } = examineRun(here.context, here.place, 'last');
     expect(capsule.verdict).toBe('holds');
     expect(plan).toMatchObject({ code: 'ROOT_REPLACED' });
+  });
+});
+
+describe('the figures of the store', () => {
+  it('name what each run costs, newest first, and say so when the store is over its budget', async () => {
+    const here = setting();
+    const first = observed(here, () => fs.writeFileSync(here.at('f'), Buffer.alloc(100_000, 'f')));
+    const second = observed(here, () => {});
+    const { figures, checks } = await examine(here);
+    expect(figures).toMatchObject({ capsules: 2, pins: 0, pending: 0, leftovers: { count: 0 } });
+    expect(figures?.runs.map(({ runId }) => runId)).toEqual([second, first]);
+    expect(figures?.runs[0]?.objects.bytes).toBe(0);
+    expect(figures?.runs[1]?.objects.bytes).toBeGreaterThan(100_000);
+    expect(checks.find(({ id }) => id === 'store-budget')?.status).toBe('ok');
+    const over = budgetCheck({ ...(figures as NonNullable<typeof figures>), budgetBytes: 1 });
+    expect(over).toMatchObject({ status: 'limited', advice: expect.stringContaining('agentdiff gc') });
   });
 });
