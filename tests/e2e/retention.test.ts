@@ -56,7 +56,7 @@ it('K8: what killed runs leave is counted, and gone after the next run', async (
   const box = sandbox();
   box.bash('head -c 30M /dev/urandom > big; for i in $(seq 30); do head -c 1M /dev/urandom > b$i; done');
   for (let i = 0; i < 3; i++) {
-    const child = spawn('T', ['run', '--', 'true'], {
+    const child = spawn('bash', ['-c', 'exec T run -- true'], {
       cwd: box.ws,
       env: { ...box.environment },
       stdio: 'ignore',
