@@ -2,7 +2,14 @@ import { Command, Option } from 'commander';
 import { AgentdiffError } from '../core/index.ts';
 import { runCommand } from './commands/run.ts';
 import { openSession } from './context.ts';
-import type { CommonOptions, DoctorOptions, GcOptions, RecoverOptions, RunOptions, VerifyOptions } from './options.ts';
+import type {
+  CommonOptions,
+  DoctorOptions,
+  GcOptions,
+  RecoverOptions,
+  RunOptions,
+  VerifyOptions,
+} from './options.ts';
 import type { Output } from './output.ts';
 import type { Session } from './session.ts';
 import { VERSION } from './version.ts';

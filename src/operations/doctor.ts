@@ -53,7 +53,7 @@ export async function examineMachine(
     checks.push(failureCheck('unsealed', 'unsealed runs', error));
   }
   try {
-    const figures = storeFigures(context, place);
+    const figures = await storeFigures(context, place);
     return { store: place.store, checks: [...checks, budgetCheck(figures)], figures };
   } catch (error) {
     return {

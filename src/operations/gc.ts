@@ -2,15 +2,18 @@ import { AgentdiffError, type ByteString, EXIT, type Name, type RunId } from '..
 import { workspaceId, type WorkspaceStore } from '../store/index.ts';
 import { openWorkspaceForWriting, type WritableWorkspace } from '../store/write.ts';
 import { type GcPlan, makeGcPlan } from './gc/plan.ts';
-import { type RetentionRules, STORE_BYTES } from './gc/rules.ts';
+import { budgetOf, type RetentionRules } from './gc/rules.ts';
 import type { Context, Place } from './workspace/context.ts';
 import { openForReading } from './workspace/open.ts';
+import type { Root } from './workspace/root.ts';
 
 export { type CapsuleFate, doesNothing, type GcPlan } from './gc/plan.ts';
 export type { RetentionRules } from './gc/rules.ts';
 
 export interface GcReport {
   readonly root: ByteString;
+  /** By which it was decided. */
+  readonly rules: RetentionRules;
   readonly plan: GcPlan;
   /** Absent when nothing was done: the plan was only shown, or there was nothing to do. */
   readonly done?: GcResult;
@@ -25,12 +28,17 @@ export interface GcResult {
   readonly sizeBytes: number;
 }
 
-/** Says what a gc would do. Changes nothing and takes no lock. @throws what opening the store for reading throws */
-export function planGc(context: Context, place: Place, rules: RetentionRules): GcReport {
+/**
+ * Says what a gc would do. Changes nothing and takes no lock.
+ * @param given without any rule it is the budget of the workspace's policy that decides
+ * @throws what opening the store for reading throws, POLICY_INVALID, POLICY_UNSUPPORTED
+ */
+export async function planGc(context: Context, place: Place, given: RetentionRules): Promise<GcReport> {
   const { root, store, close } = openForReading(context, place);
   try {
-    const { plan } = makeGcPlan(store, withBudget(rules), context.now());
-    return { root: root.path, plan, exitStatus: EXIT.done };
+    const rules = await withBudget(given, root);
+    const { plan } = makeGcPlan(store, rules, context.now());
+    return { root: root.path, rules, plan, exitStatus: EXIT.done };
   } finally {
     close();
   }
@@ -40,14 +48,10 @@ export function planGc(context: Context, place: Place, rules: RetentionRules): G
  * Removes what the plan that was shown names. It is made again, with the workspace held alone, and must name the same capsules.
  * @throws STORE_BUSY, NOT_APPROVED when others would go by now; nothing was removed then. What opening the store for writing throws
  */
-export function applyGc(
-  context: Context,
-  place: Place,
-  rules: RetentionRules,
-  { plan: shown, root }: GcReport,
-): GcReport {
+export function applyGc(context: Context, place: Place, report: GcReport): GcReport {
+  const { plan: shown, root, rules } = report;
   // With nothing to remove there may be leftovers; with nothing stored there is no place to work in.
-  if (shown.sizeBytes === 0) return { root, plan: shown, exitStatus: statusOf(shown) };
+  if (shown.sizeBytes === 0) return report;
   const workspace = openWorkspaceForWriting(
     place.store,
     { id: workspaceId(root), root },
@@ -55,20 +59,26 @@ export function applyGc(
   );
   try {
     holdAlone(workspace, context.now());
-    const { plan, done } = collect(workspace, withBudget(rules), context.now(), (made) => {
+    const { plan, done } = collect(workspace, rules, context.now(), (made) => {
       if (goingOf(made).join() !== goingOf(shown).join()) throw changedPlan();
     });
-    return { root, plan, done, exitStatus: done.damagedPacks.length > 0 ? EXIT.partly : statusOf(plan) };
+    return {
+      root,
+      rules,
+      plan,
+      done,
+      exitStatus: done.damagedPacks.length > 0 ? EXIT.partly : statusOf(plan),
+    };
   } finally {
     workspace.close();
   }
 }
 
-/** Without rules it is the budget that decides. */
-function withBudget(rules: RetentionRules): RetentionRules {
+async function withBudget(rules: RetentionRules, root: Root): Promise<RetentionRules> {
   const { keepLast, keepWithinMs, maxBytes } = rules;
-  const isGiven = keepLast !== undefined || keepWithinMs !== undefined || maxBytes !== undefined;
-  return isGiven ? rules : { maxBytes: STORE_BYTES };
+  if (keepLast !== undefined || keepWithinMs !== undefined || maxBytes !== undefined) return rules;
+  const budget = await budgetOf(root);
+  return budget === undefined ? {} : { maxBytes: budget };
 }
 
 /**

@@ -201,7 +201,7 @@ function finish(
     );
     const exitStatus = exitStatusOfRun(exit, problem, sealed.capsule, request.failOn);
     const added = { run: session.runId, bytes: session.newBytes };
-    const retention = keepBudget(session.workspace, added, context.now());
+    const retention = keepBudget(session.workspace, added, context.now(), session.storeBudget);
     return {
       ...report,
       sealed,

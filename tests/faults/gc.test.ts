@@ -49,10 +49,10 @@ function withCopy(box: Setting, name: string): Setting {
 const ARGS = ['gc', '--keep-last', '2', '--yes'];
 
 describe(`a gc that is killed (seed ${SEED})`, () => {
-  it('I11 to I14: before any writing call has removed nothing that is kept, and the next one finishes', () => {
+  it('I11 to I14: before any writing call has removed nothing that is kept, and the next one finishes', async () => {
     const box = prepared();
     const kept = sealedIds(box).slice(-2);
-    const { plan } = planGc(box.context, box.place, { keepLast: 2 });
+    const { plan } = await planGc(box.context, box.place, { keepLast: 2 });
     expect(plan.sweep.rewritten.length).toBeGreaterThan(0);
     expect(plan.sweep.large.length).toBeGreaterThan(0);
     const whole = withCopy(box, 'whole');
@@ -64,7 +64,7 @@ describe(`a gc that is killed (seed ${SEED})`, () => {
       try {
         expect(killed(copy, ARGS, 'writing', at)).toBe(-1);
         expectAllKept(copy, kept);
-        expectFinished(copy, kept, finished);
+        await expectFinished(copy, kept, finished);
       } catch (error) {
         throw new Error(`killed before call ${at} of ${total}, seed ${SEED}`, { cause: error });
       }
@@ -85,8 +85,12 @@ function expectAllKept(box: Setting, kept: readonly string[]): void {
   ).toBe(digest);
 }
 
-function expectFinished(box: Setting, kept: readonly string[], finished: readonly string[]): void {
-  collected(box, { keepLast: 2 });
+async function expectFinished(
+  box: Setting,
+  kept: readonly string[],
+  finished: readonly string[],
+): Promise<void> {
+  await collected(box, { keepLast: 2 });
   expect(sealedIds(box)).toEqual(kept);
   expect(failingClaims(box)).toEqual([]);
   expect(objectsOf(box)).toEqual(finished);

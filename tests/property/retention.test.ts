@@ -38,9 +38,9 @@ const step = fc.oneof(
   },
 );
 
-it('the store gives back exactly what was put in, after any number of runs and retention passes', () => {
-  fc.assert(
-    fc.property(fc.array(step, { minLength: 3, maxLength: 12 }), (steps) => {
+it('the store gives back exactly what was put in, after any number of runs and retention passes', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 12 }), async (steps) => {
       const dir = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'agentdiff-property-')));
       try {
         const box = setting(dir);
@@ -48,7 +48,7 @@ it('the store gives back exactly what was put in, after any number of runs and r
         const pinned = new Set<string>();
         for (const each of steps) {
           const newest = sealedIds(box).at(-1);
-          carryOut(box, each, known, pinned);
+          await carryOut(box, each, known, pinned);
           const sealed = sealedIds(box);
           // Never the newest, never a pinned one.
           if (each.do !== 'run' && newest !== undefined) expect(sealed).toContain(newest);
@@ -66,7 +66,12 @@ it('the store gives back exactly what was put in, after any number of runs and r
 
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-function carryOut(box: Setting, each: Step, known: Map<Digest, Buffer>, pinned: Set<string>): void {
+async function carryOut(
+  box: Setting,
+  each: Step,
+  known: Map<Digest, Buffer>,
+  pinned: Set<string>,
+): Promise<void> {
   switch (each.do) {
     case 'run':
       observed(box, () => {
@@ -74,7 +79,7 @@ function carryOut(box: Setting, each: Step, known: Map<Digest, Buffer>, pinned: 
       });
       return;
     case 'gc':
-      collected(box, each.rules);
+      await collected(box, each.rules);
       return;
     case 'after-run':
       afterRun(box, each.budget);

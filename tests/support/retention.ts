@@ -6,8 +6,8 @@ import { listRuns } from '../../src/operations/list.ts';
 import type { Setting } from './context.ts';
 
 /** Plans and applies, as `gc --yes` does. */
-export function collected({ context, place }: Setting, rules: RetentionRules): GcReport {
-  return applyGc(context, place, rules, planGc(context, place, rules));
+export async function collected({ context, place }: Setting, rules: RetentionRules): Promise<GcReport> {
+  return applyGc(context, place, await planGc(context, place, rules));
 }
 
 /** Every file of the workspace's part of the store, relative to it, sorted. */

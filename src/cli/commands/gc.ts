@@ -10,7 +10,7 @@ import type { Session } from '../session.ts';
 export async function gcCommand(session: Session, options: GcOptions): Promise<number> {
   const { context, place, output, json } = session;
   const rules = parseRules(options);
-  const shown = planGc(context, place, rules);
+  const shown = await planGc(context, place, rules);
   const print = async (report: GcReport): Promise<void> => {
     await output.print(json ? renderGcJson(report) : renderGc(report, output.outStyle));
   };
@@ -21,7 +21,7 @@ export async function gcCommand(session: Session, options: GcOptions): Promise<n
     return EXIT.done;
   }
   if (isAsked) await approve(shown, session);
-  const report = applyGc(context, place, rules, shown);
+  const report = applyGc(context, place, shown);
   await print(report);
   return report.exitStatus;
 }

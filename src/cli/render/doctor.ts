@@ -33,7 +33,7 @@ function renderFigures(figures: StoreFigures, style: Style): string {
   ]);
   const [head = '', ...costs] = table([['run', 'capsule', 'new contents', ''], ...rows]);
   return lines([
-    `${style.strong('this workspace in the store:')} ${showBytes(total.allocated)} on the disk (${showBytes(total.bytes)} by length), budget ${showBytes(budgetBytes)}`,
+    `${style.strong('this workspace in the store:')} ${showBytes(total.allocated)} on the disk (${showBytes(total.bytes)} by length), ${budgetBytes === undefined ? 'no budget' : `budget ${showBytes(budgetBytes)}`}`,
     `  ${count(capsules, 'capsule')}, ${count(pins, 'pin')}, ${count(pending, 'run')} without a sealed capsule; ${count(packs, 'pack')}, ${count(largeObjects, 'large content')}`,
     `  left by ended processes: ${leftovers.count === 0 ? 'nothing' : `${count(leftovers.count, 'entry', 'entries')}, ${showBytes(leftovers.size.allocated)}; the next run removes them, after a day where it cannot be told whether the process lives`}`,
     ...(shared.allocated === 0

@@ -139,9 +139,9 @@ export function renderRetention({ retention }: RunReport, style: Style): string 
   }
   const { removed, freedBytes, sizeBytes, budgetBytes } = retention;
   const over =
-    sizeBytes > budgetBytes ? `, ${style.warn('still over')}: nothing more may go, see agentdiff gc` : '';
+    sizeBytes > budgetBytes ? `, ${style.warn('still over it')}: nothing more may go, see agentdiff gc` : '';
   return lines([
-    `${style.warn('agentdiff:')} the store was over its budget of ${showBytes(budgetBytes)}: ${count(removed.length, 'old capsule')} removed, ${showBytes(freedBytes)} freed, ${showBytes(sizeBytes)} left${over}`,
+    `${style.warn('agentdiff:')} the store was near its budget of ${showBytes(budgetBytes)}: ${count(removed.length, 'old capsule')} removed, ${showBytes(freedBytes)} freed, ${showBytes(sizeBytes)} left${over}`,
   ]);
 }
 

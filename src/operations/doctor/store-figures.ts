@@ -1,6 +1,6 @@
 import type { RunId } from '../../core/index.ts';
 import type { RunCost, Size } from '../../store/index.ts';
-import { STORE_BYTES } from '../gc/rules.ts';
+import { budgetOf } from '../gc/rules.ts';
 import type { Context, Place } from '../workspace/context.ts';
 import { openForReading } from '../workspace/open.ts';
 import type { Check } from './check.ts';
@@ -8,7 +8,8 @@ import type { Check } from './check.ts';
 /** What the workspace's part of the store takes, and what each run added to it. */
 export interface StoreFigures {
   readonly total: Size;
-  readonly budgetBytes: number;
+  /** Absent when the policy sets none. */
+  readonly budgetBytes?: number;
   readonly capsules: number;
   readonly pending: number;
   readonly pins: number;
@@ -21,16 +22,17 @@ export interface StoreFigures {
   readonly runs: readonly (RunCost & { readonly runId: RunId; readonly pinned: boolean })[];
 }
 
-/** @throws what opening the store for reading throws */
-export function storeFigures(context: Context, place: Place): StoreFigures {
-  const { store, close } = openForReading(context, place);
+/** @throws what opening the store for reading throws, POLICY_INVALID, POLICY_UNSUPPORTED */
+export async function storeFigures(context: Context, place: Place): Promise<StoreFigures> {
+  const { root, store, close } = openForReading(context, place);
   try {
+    const budgetBytes = await budgetOf(root);
     const { total, packs, largeObjects, shared, leftovers, runs } = store.usage();
     const pins = new Set(store.pins());
     const lines = [...runs].map(([runId, cost]) => ({ runId, ...cost, pinned: pins.has(runId) }));
     return {
       total,
-      budgetBytes: STORE_BYTES,
+      ...(budgetBytes !== undefined && { budgetBytes }),
       capsules: store.sealed().length,
       pending: store.pending().length,
       pins: pins.size,
@@ -48,6 +50,7 @@ export function storeFigures(context: Context, place: Place): StoreFigures {
 /** Whether the workspace's part of the store is within its budget. */
 export function budgetCheck({ total, budgetBytes }: StoreFigures): Check {
   const base = { id: 'store-budget', title: 'budget of the store' };
+  if (budgetBytes === undefined) return { ...base, status: 'ok', detail: 'the policy sets none' };
   return total.allocated <= budgetBytes
     ? { ...base, status: 'ok', detail: 'this workspace is within it' }
     : {

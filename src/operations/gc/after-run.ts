@@ -2,7 +2,7 @@ import { AgentdiffError, type RunId } from '../../core/index.ts';
 import { MANY_PACKS } from '../../store/index.ts';
 import type { WritableWorkspace } from '../../store/write.ts';
 import { collect, holdAlone } from '../gc.ts';
-import { STORE_BYTES, TARGET_SHARE } from './rules.ts';
+import { NEAR_SHARE, TARGET_SHARE } from './rules.ts';
 
 /** What became of the store's size after a run. */
 export type RetentionNote =
@@ -22,18 +22,20 @@ export type RetentionNote =
  * each run added. Others that are at work in the workspace go first: a later run will do it.
  * @param added what the run added to the store
  * @param now milliseconds since the epoch
+ * @param budgetBytes undefined: there is none
  * @returns undefined when nothing had to be done
  */
 export function keepBudget(
   workspace: WritableWorkspace,
   added: { readonly run: RunId; readonly bytes: number },
   now: number,
-  budgetBytes = STORE_BYTES,
+  budgetBytes: number | undefined,
 ): RetentionNote | undefined {
   try {
-    if (workspace.size(added) > budgetBytes) {
+    const near = budgetBytes === undefined ? Infinity : budgetBytes * NEAR_SHARE;
+    if (budgetBytes !== undefined && workspace.size(added) > near) {
       const before = workspace.size();
-      return before > budgetBytes ? shrink(workspace, before, now, budgetBytes) : undefined;
+      return before > near ? shrink(workspace, before, now, budgetBytes) : undefined;
     }
     if (workspace.store.packCount() > MANY_PACKS) merge(workspace, now);
     return undefined;

@@ -1,10 +1,13 @@
 import { type RunId, timeOfRun } from '../../core/index.ts';
+import { loadPolicy } from '../workspace/policy-file.ts';
+import type { Root } from '../workspace/root.ts';
 
-/** What a workspace's part of the store may take, bytes (10 GiB), as long as no policy says otherwise. */
-export const STORE_BYTES = 10 * 2 ** 30;
-
-/** When a run has passed the budget, retention goes on below it: else the next run would pass it again. */
-export const TARGET_SHARE = 0.9;
+/**
+ * Retention by itself begins when the store has come so near to its budget, because a run that finds no room for new content is refused; and it
+ * goes on down to the second share, because else the next run would have it begin again.
+ */
+export const NEAR_SHARE = 0.9;
+export const TARGET_SHARE = 0.75;
 
 /** What stays. A capsule that one of the keep-rules covers never goes; without any, all but the newest may. */
 export interface RetentionRules {
@@ -44,4 +47,13 @@ export function keptByRule(
     else if (rules.keepWithinMs !== undefined && age <= rules.keepWithinMs) kept.set(runId, 'keep-within');
   }
   return kept;
+}
+
+/**
+ * The budget that the workspace's policy file gives, or the built-in one, bytes; undefined when the policy says that there is none.
+ * @throws POLICY_INVALID, POLICY_UNSUPPORTED
+ */
+export async function budgetOf(root: Root): Promise<number | undefined> {
+  const { limits } = await loadPolicy(root, { flags: { capture: [], limits: {} } });
+  return limits.storeBytes;
 }

@@ -66,7 +66,7 @@ export function refuseLack({ lowered }: Pick<Snapshot, 'lowered'>): void {
     'STORE_FULL',
     `no space in the store for the content of ${files} ${files === 1 ? 'file' : 'files'}, ${bytes} bytes (${first.rule}): ${names.join(', ')}${lacking.length > 3 ? ' …' : ''}`,
     {
-      hint: `nothing was run; make space, move the store with --store, change the limit with ${OPTIONS[first.rule]}, or run without keeping them with --best-effort`,
+      hint: `nothing was run; make space (agentdiff gc shows what can go), move the store with --store, change the limit with ${OPTIONS[first.rule]}, or run without keeping them with --best-effort`,
       data: {
         rule: first.rule,
         files,

@@ -110,6 +110,11 @@ export class Session {
     return this.#newBytes;
   }
 
+  /** What the policy lets the store hold of this workspace, bytes; undefined when it says nothing. */
+  get storeBudget(): number | undefined {
+    return this.#request.policy.limits.storeBytes;
+  }
+
   /** What cannot be written shows when the session is sealed: what goes on meanwhile, a child or a recover, is not to be torn by it. */
   event(body: Parameters<CapsuleWriter['addEvent']>[1]): void {
     if (body.type === 'child-started') this.#isChildStarted = true;

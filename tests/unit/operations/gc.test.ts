@@ -37,9 +37,9 @@ function hasLarge(box: Setting, content: Buffer): boolean {
   return fs.existsSync(storePath(box, 'large', digest.slice(0, 2), digest));
 }
 
-function codeOf(action: () => void): string | undefined {
+async function codeOf(action: () => Promise<unknown>): Promise<string | undefined> {
   try {
-    action();
+    await action();
     return undefined;
   } catch (error) {
     if (error instanceof AgentdiffError) return error.code;
@@ -48,9 +48,9 @@ function codeOf(action: () => void): string | undefined {
 }
 
 describe('a gc', () => {
-  it('removes what no rule keeps, and the contents that only that needed; the rest verifies and recovers', () => {
+  it('removes what no rule keeps, and the contents that only that needed; the rest verifies and recovers', async () => {
     const { box, ids, contents } = withRuns(5);
-    const { plan, done } = collected(box, { keepLast: 2 });
+    const { plan, done } = await collected(box, { keepLast: 2 });
     expect(done?.removed).toEqual(ids.slice(0, 3));
     expect(sealedIds(box)).toEqual(ids.slice(3));
     // The capsule of run 3 has what run 2 left as its before-state.
@@ -62,18 +62,18 @@ describe('a gc', () => {
     expect(fs.readFileSync(box.at('large')).equals(contents[3] as Buffer)).toBe(true);
   });
 
-  it('keeps what the newest run left, so that the next one need not store it again', () => {
+  it('keeps what the newest run left, so that the next one need not store it again', async () => {
     const { box } = withRuns(3);
-    collected(box, { keepLast: 1 });
+    await collected(box, { keepLast: 1 });
     const before = storeFiles(box).filter((name) => /^(packs|large)/.test(name));
     observed(box, () => {});
     expect(storeFiles(box).filter((name) => /^(packs|large)/.test(name))).toEqual(before);
   });
 
-  it('says before what it does then, and changes nothing by saying it', () => {
+  it('says before what it does then, and changes nothing by saying it', async () => {
     const { box, ids } = withRuns(4);
     const before = storeFiles(box);
-    const { plan, done } = planGc(box.context, box.place, { keepLast: 1 });
+    const { plan, done } = await planGc(box.context, box.place, { keepLast: 1 });
     expect([done, storeFiles(box)]).toEqual([undefined, before]);
     expect(plan.capsules.map(({ runId, goes, why }) => [runId, goes, why])).toEqual([
       [ids[0], true, 'not-kept'],
@@ -81,51 +81,51 @@ describe('a gc', () => {
       [ids[2], true, 'not-kept'],
       [ids[3], false, 'newest'],
     ]);
-    const applied = collected(box, { keepLast: 1 });
+    const applied = await collected(box, { keepLast: 1 });
     expect(applied.done?.removed).toEqual(ids.slice(0, 3));
     // A pack that is written anew gets another index, so some bytes are between them.
     expect(Math.abs((applied.done?.sizeBytes ?? 0) - plan.sizeAfterBytes)).toBeLessThan(64 << 10);
   });
 
-  it('keeps pinned runs, and removes them when they are unpinned', () => {
+  it('keeps pinned runs, and removes them when they are unpinned', async () => {
     const { box, ids } = withRuns(4);
     setPin(box.context, box.place, ids[1] ?? '', true);
-    collected(box, { keepLast: 0 });
+    await collected(box, { keepLast: 0 });
     expect(sealedIds(box)).toEqual([ids[1], ids[3]]);
     expect(failingClaims(box)).toEqual([]);
     setPin(box.context, box.place, ids[1] ?? '', false);
-    collected(box, { keepLast: 0 });
+    await collected(box, { keepLast: 0 });
     expect(sealedIds(box)).toEqual([ids[3]]);
   });
 
-  it('never changes a capsule that stays', () => {
+  it('never changes a capsule that stays', async () => {
     const { box, ids } = withRuns(3);
     const capsule = storePath(box, 'capsules', ids[2] ?? '');
     const look = (): string[] =>
       fs.readdirSync(capsule).map((name) => `${name} ${digestOf(fs.readFileSync(path.join(capsule, name)))}`);
     const before = look();
     setPin(box.context, box.place, ids[2] ?? '', true);
-    collected(box, { keepLast: 0 });
+    await collected(box, { keepLast: 0 });
     expect(look()).toEqual(before);
   });
 
-  it('removes the oldest until the size is right, and no more than needed', () => {
+  it('removes the oldest until the size is right, and no more than needed', async () => {
     const { box, ids } = withRuns(5);
-    const size = planGc(box.context, box.place, {}).plan.sizeBytes;
-    const { done } = collected(box, { maxBytes: size - LARGE });
+    const size = (await planGc(box.context, box.place, {})).plan.sizeBytes;
+    const { done } = await collected(box, { maxBytes: size - LARGE });
     expect(done?.removed).toEqual(ids.slice(0, done?.removed.length));
     expect(done?.removed.length).toBeLessThan(4);
     expect(done?.sizeBytes).toBeLessThanOrEqual(size - LARGE);
     expect(failingClaims(box)).toEqual([]);
   });
 
-  it('does not remove what a keep-rule covers for the sake of the size', () => {
+  it('does not remove what a keep-rule covers for the sake of the size', async () => {
     const { box, ids } = withRuns(4);
-    collected(box, { maxBytes: 1, keepLast: 3 });
+    await collected(box, { maxBytes: 1, keepLast: 3 });
     expect(sealedIds(box)).toEqual(ids.slice(1));
   });
 
-  it('keeps the before-snapshot of an interrupted run, every content of it', () => {
+  it('keeps the before-snapshot of an interrupted run, every content of it', async () => {
     const { box } = withRuns(2);
     const content = Buffer.alloc(LARGE, 'precious');
     fs.writeFileSync(box.at('precious'), content);
@@ -136,7 +136,7 @@ describe('a gc', () => {
     close();
     fs.rmSync(box.at('precious'));
     observed(box, () => fs.writeFileSync(box.at('small'), 'later'));
-    const { plan, done } = collected(box, { keepLast: 0 });
+    const { plan, done } = await collected(box, { keepLast: 0 });
     expect(done?.removed.length).toBeGreaterThan(0);
     expect(plan.pending).toEqual([session.runId]);
     expect(hasLarge(box, content)).toBe(true);
@@ -157,33 +157,36 @@ describe('a gc', () => {
       },
       'CAPSULE_VERSION',
     ],
-  ])('keeps a capsule that is %s, says so, and then removes no content at all', (_, damage, problem) => {
-    const { box, ids, contents } = withRuns(4);
-    damage(storePath(box, 'capsules', ids[1] ?? ''));
-    const objects = storeFiles(box).filter((name) => /^(packs|large)/.test(name));
-    const { plan, done, exitStatus } = collected(box, { keepLast: 1 });
-    expect(done?.removed).toEqual([ids[0], ids[2]]);
-    expect(plan.capsules[1]).toMatchObject({ why: 'unreadable', goes: false, problem });
-    expect(plan.unknown).toMatchObject({ runId: ids[1], error: { code: problem } });
-    expect(exitStatus).toBe(3);
-    expect(storeFiles(box).filter((name) => /^(packs|large)/.test(name))).toEqual(objects);
-    expect(contents.every((content) => hasLarge(box, content))).toBe(true);
-  });
+  ])(
+    'keeps a capsule that is %s, says so, and then removes no content at all',
+    async (_, damage, problem) => {
+      const { box, ids, contents } = withRuns(4);
+      damage(storePath(box, 'capsules', ids[1] ?? ''));
+      const objects = storeFiles(box).filter((name) => /^(packs|large)/.test(name));
+      const { plan, done, exitStatus } = await collected(box, { keepLast: 1 });
+      expect(done?.removed).toEqual([ids[0], ids[2]]);
+      expect(plan.capsules[1]).toMatchObject({ why: 'unreadable', goes: false, problem });
+      expect(plan.unknown).toMatchObject({ runId: ids[1], error: { code: problem } });
+      expect(exitStatus).toBe(3);
+      expect(storeFiles(box).filter((name) => /^(packs|large)/.test(name))).toEqual(objects);
+      expect(contents.every((content) => hasLarge(box, content))).toBe(true);
+    },
+  );
 
-  it('removes no content when a tree of a kept capsule is missing', () => {
+  it('removes no content when a tree of a kept capsule is missing', async () => {
     const { box, ids } = withRuns(3);
     for (const name of fs
       .readdirSync(storePath(box, 'packs'))
       .filter((each) => each.startsWith(ids[1] ?? '')))
       fs.rmSync(storePath(box, 'packs', name));
     const objects = storeFiles(box).filter((name) => /^(packs|large)/.test(name));
-    const { plan, exitStatus } = collected(box, { keepLast: 2 });
+    const { plan, exitStatus } = await collected(box, { keepLast: 2 });
     expect(plan.unknown?.error.code).toBe('OBJECT_MISSING');
     expect(exitStatus).toBe(3);
     expect(storeFiles(box).filter((name) => /^(packs|large)/.test(name))).toEqual(objects);
   });
 
-  it('keeps a pack that holds something damaged', () => {
+  it('keeps a pack that holds something damaged', async () => {
     const { box, ids } = withRuns(3);
     const [pack = ''] = fs.readdirSync(storePath(box, 'packs')).filter((name) => name.endsWith('.pack'));
     const file = storePath(box, 'packs', pack);
@@ -191,43 +194,43 @@ describe('a gc', () => {
     // The content that never changes: only reading it tells.
     bytes[bytes.indexOf('never changes')] = 0;
     fs.writeFileSync(file, bytes);
-    const { done, exitStatus } = collected(box, { keepLast: 0, maxBytes: 1 });
+    const { done, exitStatus } = await collected(box, { keepLast: 0, maxBytes: 1 });
     expect(done?.removed).toEqual(ids.slice(0, 2));
     expect([done?.damagedPacks, exitStatus]).toEqual([[pack], 3]);
     expect(fs.readFileSync(file).equals(bytes)).toBe(true);
   });
 
-  it('is refused while a run is active, and the run is not hindered', () => {
+  it('is refused while a run is active, and the run is not hindered', async () => {
     const { box, ids } = withRuns(3);
-    const shown = planGc(box.context, box.place, { keepLast: 0 });
+    const shown = await planGc(box.context, box.place, { keepLast: 0 });
     const { session, close } = activeRun(box);
     session.snapshotBefore();
-    expect(codeOf(() => collected(box, { keepLast: 0 }))).toBe('STORE_BUSY');
+    expect(await codeOf(async () => await collected(box, { keepLast: 0 }))).toBe('STORE_BUSY');
     expect(shown.plan.capsules).toHaveLength(3);
     session.abandon();
     close();
     expect(sealedIds(box)).toEqual(ids);
-    expect(collected(box, { keepLast: 0 }).done?.removed).toEqual(ids.slice(0, 2));
+    expect((await collected(box, { keepLast: 0 })).done?.removed).toEqual(ids.slice(0, 2));
   });
 
-  it('removes what killed runs left, also of runs that are gone', () => {
+  it('removes what killed runs left, also of runs that are gone', async () => {
     const { box } = withRuns(3);
     const litter = [
       'packs/20260101T000000Z-00000000-0.pack',
       'large/20260101T000000Z-00000000-0123456789abcdef.tmp',
     ];
     for (const name of litter) fs.writeFileSync(storePath(box, name), 'left');
-    collected(box, { keepLast: 1 });
+    await collected(box, { keepLast: 1 });
     expect(storeFiles(box).filter((name) => litter.includes(name))).toEqual([]);
   });
 
-  it('merges packs when there are many', () => {
+  it('merges packs when there are many', async () => {
     const box = setting();
     for (let i = 0; i < 34; i++) observed(box, () => fs.writeFileSync(box.at('f'), `content ${i}`));
     const packs = (): number => storeFiles(box).filter((name) => name.endsWith('.pack')).length;
     for (let i = 34; packs() <= 64; i++) observed(box, () => fs.writeFileSync(box.at('f'), `content ${i}`));
     const ids = sealedIds(box);
-    collected(box, {});
+    await collected(box, {});
     expect(packs()).toBeLessThan(10);
     expect(sealedIds(box)).toEqual(ids);
     expect(failingClaims(box)).toEqual([]);
