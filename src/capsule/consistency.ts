@@ -32,7 +32,10 @@ export interface Documents {
 }
 
 /** Reads all documents and gathers what is wrong with each and between them; empty when all is well. */
-export function checkDocuments(documents: Documents): DocumentProblem[] {
+export function checkDocuments(
+  documents: Documents,
+  onChange?: (change: ChangeRecord) => void,
+): DocumentProblem[] {
   const problems: DocumentProblem[] = [];
   const say = (member: ListedMember, problem: DocumentProblemWord, detail: string): void => {
     problems.push({ member, problem, detail });
@@ -48,7 +51,7 @@ export function checkDocuments(documents: Documents): DocumentProblem[] {
   };
   const document = read('capsule.json', () => documents.document());
   const policyDigest = read('policy.json', () => digestOf(canonicalJson(documents.policy())));
-  const changes = read('changes.jsonl', () => summaryOf(documents.changes()));
+  const changes = read('changes.jsonl', () => summaryOf(documents.changes(), onChange));
   const contradictions = read('events.jsonl', () => contradictionsOf(documents.events(), document));
   if (document === undefined) return problems;
   for (const detail of contradictionsWithin(document)) say('capsule.json', 'inconsistent', detail);
@@ -87,7 +90,10 @@ export function checkPaths({ workspace, cwd, coverage }: CapsuleDocument): void 
   for (const entry of [...unobserved.before, ...unobserved.after, ...lowered]) pathOfDocument(entry);
 }
 
-function summaryOf(changes: Iterable<ChangeRecord>): {
+function summaryOf(
+  changes: Iterable<ChangeRecord>,
+  onChange: ((change: ChangeRecord) => void) | undefined,
+): {
   totals: ChangeTotals;
   root: ChangeRecord | undefined;
 } {
@@ -96,6 +102,7 @@ function summaryOf(changes: Iterable<ChangeRecord>): {
   for (const change of changes) {
     if (change.path === ROOT_PATH) root = change;
     tally.add(change);
+    onChange?.(change);
   }
   return { totals: tally.totals(), root };
 }

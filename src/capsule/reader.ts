@@ -60,9 +60,11 @@ export class CapsuleReader {
   /**
    * Holds the documents to the format and to each other, not to the stored objects, whatever {@link checkFiles} says; empty when all is well.
    * Reads everything, in flat memory.
+   * @param onChange is told of every change that is valid by itself. With it, what is read is compared with the manifest too: for files that
+   * {@link checkFiles} found intact
    */
-  checkDocuments(): DocumentProblem[] {
-    return checkDocuments(new CapsuleReader(this.#dir, true));
+  checkDocuments(onChange?: (change: ChangeRecord) => void): DocumentProblem[] {
+    return checkDocuments(onChange === undefined ? new CapsuleReader(this.#dir, true) : this, onChange);
   }
 
   /** SHA-256 of the manifest: names the capsule's whole content. */

@@ -1,4 +1,4 @@
-import { CapsuleReader } from '../capsule/index.ts';
+import { CapsuleReader, type ChangeRecord } from '../capsule/index.ts';
 import {
   AgentdiffError,
   type ByteString,
@@ -10,7 +10,8 @@ import {
   type RunId,
 } from '../core/index.ts';
 import { Dir, realPath } from '../fs/index.ts';
-import { capsulePath, Store, storeOfCapsule } from '../store/index.ts';
+import { parsePolicy } from '../policy/parse.ts';
+import { capsulePath, Store, storeOfCapsule, type WorkspaceStore } from '../store/index.ts';
 import {
   checkChain,
   checkConsistency,
@@ -21,6 +22,7 @@ import {
   notSigned,
 } from './verify/claims.ts';
 import type { Claim, StoreAtHand } from './verify/claim.ts';
+import { SnapshotComparison } from './verify/comparison.ts';
 import { ContentCheck } from './verify/contents.ts';
 import type { Context, Place } from './workspace/context.ts';
 import { openForReading, type Opened } from './workspace/open.ts';
@@ -110,15 +112,15 @@ function judge(ref: string, located: Located, expect: Digest | undefined): Capsu
     return { ref, location, verdict: 'unsupported', claims: [], problem: error.message };
   }
   const intact = checkFilesIntact(reader);
-  const problems = reader.checkDocuments();
+  const onTheWay = intact.status === 'holds' && !('why' in store) ? checksOnTheWay(reader, store) : undefined;
+  const problems = reader.checkDocuments(onTheWay?.add);
   const schema = checkSchema(reader, problems);
   const isReadable = intact.status === 'holds' && schema.status === 'holds';
-  const contents = 'why' in store ? undefined : new ContentCheck(store);
   const claims: Claim[] = [
     intact,
     schema,
-    checkConsistency(reader, store, problems, isReadable, contents),
-    checkObjects(reader, store, isReadable, contents),
+    checkConsistency(reader, store, problems, isReadable, onTheWay?.comparison),
+    checkObjects(reader, store, isReadable, onTheWay?.contents),
     notSigned(),
     checkChain(reader, store, isReadable),
     ...(expect === undefined ? [] : [checkExpected(reader, expect, isReadable)]),
@@ -133,6 +135,32 @@ function judge(ref: string, located: Located, expect: Digest | undefined): Capsu
     ...(located.runId && { runId: located.runId }),
     ...(isReadable && { runId: reader.document().runId, digest: reader.digest() }),
   };
+}
+
+interface ChecksOnTheWay {
+  readonly comparison: SnapshotComparison;
+  readonly contents: ContentCheck;
+  readonly add: (change: ChangeRecord) => void;
+}
+
+/**
+ * What is compared with the store while the documents are judged, so that a long list is read once. It counts only if they turn out to be valid:
+ * then every change was added.
+ * @returns undefined when the comparison cannot even begin
+ */
+function checksOnTheWay(reader: CapsuleReader, store: WorkspaceStore): ChecksOnTheWay | undefined {
+  try {
+    const comparison = new SnapshotComparison(store, reader.document(), parsePolicy(reader.policy()));
+    const contents = new ContentCheck(store);
+    const add = (change: ChangeRecord): void => {
+      comparison.add(change);
+      contents.add(change);
+    };
+    return { comparison, contents, add };
+  } catch (error) {
+    if (!(error instanceof AgentdiffError)) throw error;
+    return undefined;
+  }
 }
 
 function locate(context: Context, place: Place, ref: string): Located {

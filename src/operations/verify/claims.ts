@@ -1,19 +1,12 @@
-import {
-  type CapsuleDocument,
-  type CapsuleReader,
-  type ChangeRecord,
-  type DocumentProblem,
-  fromSnapshotDocument,
-} from '../../capsule/index.ts';
-import { AgentdiffError, type Digest, lossyText } from '../../core/index.ts';
-import { changeDecisions, decideLaunch, type Policy } from '../../policy/index.ts';
+import type { CapsuleDocument, CapsuleReader, DocumentProblem } from '../../capsule/index.ts';
+import { AgentdiffError, type Digest } from '../../core/index.ts';
+import { decideLaunch, type Policy } from '../../policy/index.ts';
 import { parsePolicy } from '../../policy/parse.ts';
-import { type Change, diffSnapshots } from '../../snapshot/index.ts';
 import type { WorkspaceStore } from '../../store/index.ts';
 import { type Claim, claim, type Finding, inconsistent, notChecked, type StoreAtHand } from './claim.ts';
+import { SnapshotComparison } from './comparison.ts';
 import { ContentCheck } from './contents.ts';
 import { previousCapsuleOf } from '../workspace/previous.ts';
-import { isSameState } from './same-state.ts';
 import { FILE_PROBLEMS, isFileProblem } from './file-problems.ts';
 
 /** Every file of the capsule is there and has the digest that the manifest names, and nothing else is there. */
@@ -61,14 +54,14 @@ function policyFinding(error: unknown): Finding {
 /**
  * The documents agree with each other, the changes are the difference of the two snapshots, and the decisions are what the policy says of them.
  * @param problems what the reader's `checkDocuments` found
- * @param contents is told of every change that is read, so that nobody has to read them again
+ * @param comparison what was told of every change already
  */
 export function checkConsistency(
   reader: CapsuleReader,
   store: StoreAtHand,
   problems: readonly DocumentProblem[],
   isReadable: boolean,
-  contents?: ContentCheck,
+  comparison?: SnapshotComparison,
 ): Claim {
   const name = 'documents-consistent';
   const findings = problems.filter(isContradiction).map(toFinding);
@@ -78,19 +71,23 @@ export function checkConsistency(
   const document = reader.document();
   const policy = parsePolicy(reader.policy());
   findings.push(...launchFindings(document, policy));
-  const recorded = changesFor(reader, contents);
-  try {
-    findings.push(...changeFindings(recorded, document, policy, store));
-  } catch (error) {
-    findings.push({ code: codeOf(error), what: `the snapshots cannot be compared: ${messageOf(error)}` });
-  } finally {
-    recorded.return(undefined);
-  }
+  findings.push(...(comparison ?? compareAll(reader, store, document, policy)).findings());
   return claim(
     name,
     findings,
     'the changes are the difference of the snapshots, the decisions are what the policy says',
   );
+}
+
+function compareAll(
+  reader: CapsuleReader,
+  store: WorkspaceStore,
+  document: CapsuleDocument,
+  policy: Policy,
+): SnapshotComparison {
+  const comparison = new SnapshotComparison(store, document, policy);
+  for (const record of reader.changes()) comparison.add(record);
+  return comparison;
 }
 
 function launchFindings({ launch, argv, cwd, workspace, kind }: CapsuleDocument, policy: Policy): Finding[] {
@@ -105,59 +102,9 @@ function launchFindings({ launch, argv, cwd, workspace, kind }: CapsuleDocument,
   return [inconsistent('capsule.json', `the policy says ${decision} by rule ${rule} of the launch`)];
 }
 
-function* changesFor(reader: CapsuleReader, contents: ContentCheck | undefined): Generator<ChangeRecord> {
-  for (const record of reader.changes()) {
-    contents?.add(record);
-    yield record;
-  }
-  contents?.end();
-}
-
-function* changeFindings(
-  recorded: Generator<ChangeRecord>,
-  document: CapsuleDocument,
-  policy: Policy,
-  store: WorkspaceStore,
-): Generator<Finding> {
-  const { before, after } = document.snapshots;
-  const decide = changeDecisions(policy);
-  for (const actual of diffSnapshots(
-    store.objects,
-    fromSnapshotDocument(before),
-    fromSnapshotDocument(after),
-  )) {
-    const next = recorded.next();
-    if (next.done || !isSameChange(next.value, actual)) {
-      yield inconsistent(
-        lossyText(actual.path),
-        'the list of changes differs here from the difference of the snapshots',
-      );
-      return;
-    }
-    const { decision, rule } = decide(actual);
-    if (decision !== next.value.decision || rule !== next.value.rule) {
-      yield inconsistent(
-        lossyText(actual.path),
-        `the policy says ${decision} by rule ${rule} of this change`,
-      );
-    }
-  }
-  const extra = recorded.next();
-  if (!extra.done)
-    yield inconsistent(lossyText(extra.value.path), 'the list names a change that the snapshots do not show');
-}
-
-function isSameChange(recorded: ChangeRecord, actual: Change): boolean {
-  return (
-    recorded.path === actual.path &&
-    isSameState(recorded.before?.state, actual.before?.state) &&
-    isSameState(recorded.after?.state, actual.after?.state)
-  );
-}
-
 /**
  * What the capsule says can be put back is in the store and has its digest. Reads all of it.
- * @param contents what {@link checkConsistency} has gone through already, if it came to the end
+ * @param contents what was told of every change already
  */
 export function checkObjects(
   reader: CapsuleReader,
@@ -167,11 +114,10 @@ export function checkObjects(
 ): Claim {
   if (!isReadable) return notChecked('objects-present', 'the documents cannot be relied on');
   if ('why' in store) return notChecked('objects-present', store.why);
-  if (contents?.isWhole === true) return contents.claim();
-  const again = new ContentCheck(store);
-  for (const record of reader.changes()) again.add(record);
-  again.end();
-  return again.claim();
+  if (contents !== undefined) return contents.claim();
+  const own = new ContentCheck(store);
+  for (const record of reader.changes()) own.add(record);
+  return own.claim();
 }
 
 /** This version makes no signatures. */
@@ -207,10 +153,6 @@ export function checkExpected(reader: CapsuleReader, expect: Digest, isReadable:
       ? []
       : [{ code: 'other-digest', where: 'SHA256SUMS', what: `expected ${expect}, found ${found}` }];
   return claim('expected-digest', findings, 'it is the capsule whose digest was kept elsewhere');
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof AgentdiffError && error.code === 'OBJECT_MISSING' ? 'missing' : 'damaged';
 }
 
 function messageOf(error: unknown): string {

@@ -13,15 +13,9 @@ export class ContentCheck {
   #paths: RelPath[] = [];
   #digests: Digest[] = [];
   #checked = 0;
-  #isWhole = false;
 
   constructor(store: WorkspaceStore) {
     this.#store = store;
-  }
-
-  /** Every change was added: {@link end} was called. */
-  get isWhole(): boolean {
-    return this.#isWhole;
   }
 
   add({ path, before, recoverable }: ChangeRecord): void {
@@ -32,12 +26,9 @@ export class ContentCheck {
     if (this.#digests.length === AT_ONCE) this.#check();
   }
 
-  end(): void {
-    this.#check();
-    this.#isWhole = true;
-  }
-
+  /** When every change was added. */
   claim(): Claim {
+    this.#check();
     const detail =
       this.#checked === 0
         ? 'no content is needed to take these changes back'

@@ -32,6 +32,24 @@ function writeLong(): string {
   return directory;
 }
 
+describe('judging the documents', () => {
+  it('tells every change on the way, and then compares what it read with the manifest', () => {
+    const directory = temporaryDir();
+    writeSample(directory);
+    const reader = CapsuleReader.open(Dir.open(directory));
+    const told: string[] = [];
+    expect(reader.checkDocuments((change) => told.push(change.path))).toEqual([]);
+    expect(told).toEqual([...reader.changes()].map((change) => change.path));
+    // Another list of the same form, put there after the files were found intact.
+    const text = readMemberText(directory, 'changes.jsonl');
+    replaceMember(directory, 'changes.jsonl', text.replaceAll('"rule":"default"', '"rule":"another"'));
+    expect(reader.checkDocuments()).toEqual([]);
+    expect(reader.checkDocuments(() => {})).toEqual([
+      expect.objectContaining({ member: 'changes.jsonl', problem: 'changed' }),
+    ]);
+  });
+});
+
 describe('reading a long list', () => {
   it('gives every line once, across the edges of its pieces', () => {
     const directory = writeLong();
