@@ -198,10 +198,10 @@ function trialChecks(trials: Trials): Check[] {
       'clone',
       'cloning in the store',
       clone,
-      'files could be cloned; not used yet: contents are copied',
+      'files over 1 MiB can be cloned into it where the workspace is on the same file system',
       {
         status: 'missing',
-        detail: 'this file system cannot clone; not used yet: contents are copied',
+        detail: 'this file system cannot clone: contents are copied',
       },
     ),
     check('hard-links', 'hard links', hardLinks, 'the file system of the store has them', {

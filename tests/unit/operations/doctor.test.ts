@@ -1,9 +1,11 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { AgentdiffError } from '../../../src/core/index.ts';
 import { budgetCheck } from '../../../src/operations/doctor/store-figures.ts';
 import { type DoctorReport, examineMachine, examineRun } from '../../../src/operations/doctor.ts';
+import { pretendToClone } from '../../support/cloning.ts';
+import { systemError } from '../../support/fs-calls.ts';
 import { observed, type Setting, setting } from '../../support/context.ts';
 import { fingerprint } from '../../support/fingerprint.ts';
 import { Session } from '../../../src/operations/workspace/session.ts';
@@ -94,10 +96,21 @@ describe('examining the machine', () => {
     expect(fs.readdirSync(here.store)).toEqual([]);
   });
 
-  it('claims no use of what it only could use', async () => {
-    const clone = (await examine(setting())).checks.find(({ id }) => id === 'clone');
-    expect(['ok', 'missing']).toContain(clone?.status);
-    expect(clone?.detail).toContain('not used yet');
+  it('says that files can be cloned where a clone was made, and else that they are copied', async () => {
+    const cloneCheck = async () => (await examine(setting())).checks.find(({ id }) => id === 'clone');
+    onTestFinished(pretendToClone());
+    expect(await cloneCheck()).toMatchObject({
+      status: 'ok',
+      detail: expect.stringContaining('can be cloned'),
+    });
+    const refuse = (): never => {
+      throw systemError('ENOTSUP');
+    };
+    onTestFinished(pretendToClone({ before: refuse }));
+    expect(await cloneCheck()).toMatchObject({
+      status: 'missing',
+      detail: expect.stringContaining('copied'),
+    });
   });
 
   it('says which policy is in force, and what is wrong with its file', async () => {
