@@ -104,6 +104,32 @@ it('gc shows its plan and removes nothing, and removes with --yes', () => {
   expectError(box.agentdiff(['gc', '--keep-within', 'long']), 'USAGE', 2);
 });
 
+it('by itself, near its budget, the store loses the oldest capsules, and the run says so on one line', () => {
+  const box = sandbox();
+  const write = `T run --max-store-size 12MiB -- sh -c 'head -c 2M /dev/urandom > f'`;
+  const ids: string[] = [];
+  let told = '';
+  for (let i = 0; i < 9; i++) {
+    const ended = box.bash(write);
+    expect([ended.status, ended.stdout]).toEqual([0, '']);
+    ids.push(runsOf(box).at(-1)?.runId ?? '');
+    if (i === 0) box.agentdiff(['pin', ids[0] ?? '']);
+    told += ended.stderr
+      .split('\n')
+      .filter((line) => line.includes('near its budget'))
+      .join('\n');
+  }
+  expect(told).toMatch(
+    /agentdiff: the store was near its budget of 12\.0 MiB: \d+ old capsules? removed, [\d.]+ MiB freed/,
+  );
+  expect(onDisk(box)).toBeLessThan(12 * 2 ** 20);
+  const left = runsOf(box).map(({ runId }) => runId);
+  expect(left.length).toBeLessThan(ids.length);
+  expect([left[0], left.at(-1)]).toEqual([ids[0], ids.at(-1)]);
+  expect(box.agentdiff(['verify', ...left]).status).toBe(0);
+  expect(box.agentdiff(['recover', '--yes']).status).toBe(0);
+});
+
 it('pin keeps a run, and list says so', () => {
   const box = sandbox();
   for (let i = 0; i < 3; i++) box.bash(`T run --quiet -- sh -c 'echo ${i} > f'`);

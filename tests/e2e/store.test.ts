@@ -49,7 +49,8 @@ it('K4: a store of somebody else, or one that others may write, is not used', (c
     fs.chownSync(box.store, owner, 0);
     fs.chmodSync(box.store, mode);
     expectError(box.bash('T run -- touch ran'), 'STORE_NOT_OWNED', 125);
-    expectError(box.bash('T recover --yes'), 'STORE_NOT_OWNED', 4);
+    for (const words of ['recover --yes', 'gc --keep-last 0 --yes', 'pin last'])
+      expectError(box.bash(`T ${words}`), 'STORE_NOT_OWNED', 4);
     expect(fs.readdirSync(box.ws)).toEqual([]);
   }
 });

@@ -41,6 +41,8 @@ export function keepBudget(
     return undefined;
   } catch (error) {
     return toNote(error);
+  } finally {
+    workspace.unlock();
   }
 }
 
