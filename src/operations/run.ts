@@ -200,7 +200,7 @@ function finish(
       (change) => summarizer.add(change),
     );
     const exitStatus = exitStatusOfRun(exit, problem, sealed.capsule, request.failOn);
-    const added = { run: session.runId, bytes: session.newBytes };
+    const added = { run: session.runId, bytes: session.newBytes, lackedRoom: session.lackedRoom };
     const retention = keepBudget(session.workspace, added, context.now(), session.storeBudget);
     return {
       ...report,

@@ -20,19 +20,20 @@ export type RetentionNote =
 /**
  * Keeps the store within its budget after a run was sealed. Costs next to nothing while it is: the size is that of the last measuring and what
  * each run added. Others that are at work in the workspace go first: a later run will do it.
- * @param added what the run added to the store
+ * @param added what the run added to the store, and whether it had to do without a content for lack of room: then the next would be refused
  * @param now milliseconds since the epoch
  * @param budgetBytes undefined: there is none
  * @returns undefined when nothing had to be done
  */
 export function keepBudget(
   workspace: WritableWorkspace,
-  added: { readonly run: RunId; readonly bytes: number },
+  added: { readonly run: RunId; readonly bytes: number; readonly lackedRoom?: boolean },
   now: number,
   budgetBytes: number | undefined,
 ): RetentionNote | undefined {
   try {
-    const near = budgetBytes === undefined ? Infinity : budgetBytes * NEAR_SHARE;
+    const nearShare = added.lackedRoom === true ? TARGET_SHARE : NEAR_SHARE;
+    const near = budgetBytes === undefined ? Infinity : budgetBytes * nearShare;
     if (budgetBytes !== undefined && workspace.size(added) > near) {
       const before = workspace.size();
       return before > near ? shrink(workspace, before, now, budgetBytes) : undefined;

@@ -46,6 +46,11 @@ export function spaceToLeave(
   return asked.length === 0 ? 0 : Math.min(...asked);
 }
 
+/** Whether content was not kept because the store has come to its size. */
+export function isStoreFull({ lowered }: Pick<Snapshot, 'lowered'>): boolean {
+  return lowered.some(({ rule }) => rule === RULES.store);
+}
+
 const OPTIONS: Readonly<Record<string, string>> = {
   [RULES.free]: '--min-free',
   [RULES.store]: '--max-store-size',
@@ -66,7 +71,7 @@ export function refuseLack({ lowered }: Pick<Snapshot, 'lowered'>): void {
     'STORE_FULL',
     `no space in the store for the content of ${files} ${files === 1 ? 'file' : 'files'}, ${bytes} bytes (${first.rule}): ${names.join(', ')}${lacking.length > 3 ? ' …' : ''}`,
     {
-      hint: `nothing was run; make space (agentdiff gc shows what can go), move the store with --store, change the limit with ${OPTIONS[first.rule]}, or run without keeping them with --best-effort`,
+      hint: `nothing was run; make space (agentdiff gc --max-size SIZE removes old capsules), move the store with --store, change the limit with ${OPTIONS[first.rule]}, or run without keeping them with --best-effort`,
       data: {
         rule: first.rule,
         files,

@@ -7,6 +7,7 @@ import { type Change, diffSnapshots, type Snapshot, withParticulars } from '../.
 import { type StatIndex, workspaceId } from '../../store/index.ts';
 import { openWorkspaceForWriting, type PendingRun, type WritableWorkspace } from '../../store/write.ts';
 import { assess } from './assess.ts';
+import { isStoreFull } from './budget.ts';
 import type { Context, Place } from './context.ts';
 import { type Ending, type SessionRequest, toCapsuleDocument } from './documents.ts';
 import { encodeIntent, type Intent, pendingRuns } from './intent.ts';
@@ -108,6 +109,11 @@ export class Session {
   /** Bytes of the objects that this session added to the store so far. */
   get newBytes(): number {
     return this.#newBytes;
+  }
+
+  /** Whether a snapshot did without a content because the store has come to its size. */
+  get lackedRoom(): boolean {
+    return [this.#before, this.#after].some((snapshot) => snapshot !== undefined && isStoreFull(snapshot));
   }
 
   /** What the policy lets the store hold of this workspace, bytes; undefined when it says nothing. */
