@@ -87,6 +87,32 @@ describe('a gc', () => {
     expect(Math.abs((applied.done?.sizeBytes ?? 0) - plan.sizeAfterBytes)).toBeLessThan(64 << 10);
   });
 
+  it('I11 to I13: capsules are out of sight, then the stat index is gone, then objects go, of a pack its index first', async () => {
+    const { box } = withRuns(4);
+    const root = storePath(box);
+    const calls: string[] = [];
+    const restore = interceptWrites(({ name, target }) => {
+      if (target.startsWith(root)) calls.push(`${name} ${path.relative(root, target)}`);
+    });
+    await collected(box, { keepLast: 1 });
+    restore();
+    const firstOf = (call: RegExp): number => calls.findIndex((each) => call.test(each));
+    const lastOf = (call: RegExp): number => calls.findLastIndex((each) => call.test(each));
+    const order = [
+      lastOf(/^renameSync capsules\//),
+      lastOf(/^fsyncSync capsules$/),
+      firstOf(/^unlinkSync index$/),
+      firstOf(/^fsyncSync $/),
+      firstOf(/^unlinkSync (large|packs)\//),
+    ];
+    expect(order.every((at) => at >= 0)).toBe(true);
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+    const ends = calls.filter((call) => /^(unlinkSync packs\/.*(idx|pack)|fsyncSync packs)$/.test(call));
+    const firstPack = ends.findIndex((call) => call.endsWith('.pack'));
+    expect(ends.slice(0, firstPack).some((call) => call.endsWith('.idx'))).toBe(true);
+    expect(ends[firstPack - 1]).toBe('fsyncSync packs');
+  });
+
   it('keeps pinned runs, and removes them when they are unpinned', async () => {
     const { box, ids } = withRuns(4);
     setPin(box.context, box.place, ids[1] ?? '', true);
