@@ -1,4 +1,4 @@
-import { userInfo } from 'node:os';
+import { availableParallelism, userInfo } from 'node:os';
 import { AgentdiffError, type ByteString } from '../core/index.ts';
 import type { Context, Logger, Place } from '../operations/index.ts';
 import {
@@ -33,6 +33,7 @@ export async function openSession(command: string, options: CommonOptions, outpu
     cwd,
     home,
     log: await logger(options, output),
+    scanThreads: scanThreads(),
   };
   return { context, place: placeOf(options, context), output, json: options.json === true };
 }
@@ -43,6 +44,14 @@ export function refusePlatform(platform: string): void {
   throw new AgentdiffError('PLATFORM_UNSUPPORTED', 'agentdiff does not run on Windows', {
     hint: 'use it inside WSL, on a workspace of its Linux file system',
   });
+}
+
+/** More threads than this gain nothing: the kernel's own locks are what they wait for. */
+const MAX_THREADS = 3;
+
+function scanThreads(): Context['scanThreads'] {
+  const count = Math.min(availableParallelism() - 1, MAX_THREADS);
+  return count < 1 ? undefined : { program: new URL('./scan-thread.cjs', import.meta.url), count };
 }
 
 function isOurs(name: string): boolean {

@@ -8,9 +8,11 @@ import {
   invariant,
   isMarked,
   type Name,
+  namesOf,
+  type RelPath,
   toBytes,
 } from '../core/index.ts';
-import { isSameInode, isUnmoved, type Stat, toStat } from './stat.ts';
+import { type Fingerprint, isSameInode, isUnmoved, type Stat, toStat } from './stat.ts';
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
 
@@ -64,6 +66,36 @@ export class Dir {
     this.verify();
     const fd = fs.openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     const dir = new Dir(fd, path, this.anchoring);
+    return this.#checked(dir, () => dir.close());
+  }
+
+  /**
+   * Opens the directory at `path` below this one, in as few steps as the length of a path allows. Links on the way could be followed, so what
+   * was opened must be the very directory that was seen before.
+   * @throws FileMoved when it is another one, or the system's error
+   */
+  openBelow(path: RelPath, seen: Pick<Stat, 'dev' | 'ino'>): Dir {
+    const names = namesOf(path);
+    let dir: Dir | undefined;
+    try {
+      while (names.length > 0) {
+        const next = (dir ?? this).#openSteps(stepsOf(names));
+        dir?.close();
+        dir = next;
+      }
+      dir ??= this.reopen();
+      if (isSameInode(dir.#identity, seen)) return dir;
+      throw new FileMoved();
+    } catch (error) {
+      dir?.close();
+      throw error;
+    }
+  }
+
+  #openSteps(path: Buffer): Dir {
+    this.verify();
+    const at = Buffer.concat([Buffer.from(`${this.#path}/`), path]);
+    const dir = new Dir(fs.openSync(at, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), at, this.anchoring);
     return this.#checked(dir, () => dir.close());
   }
 
@@ -135,6 +167,16 @@ export class Dir {
     return Buffer.concat([Buffer.from(this.#path), Buffer.from('/'), toBytes(name)]);
   }
 
+  /** Device and inode of the directory that was opened. */
+  get identity(): Pick<Stat, 'dev' | 'ino'> {
+    return this.#identity;
+  }
+
+  /** A path by which another thread of this process can open the directory, while this handle is open. */
+  get place(): ByteString {
+    return typeof this.#path === 'string' ? this.#path : fromBytes(this.#path);
+  }
+
   /** The directory's descriptor; only for the system calls of this module. */
   get fd(): number {
     return this.#fd;
@@ -202,6 +244,36 @@ export function toPath(path: ByteString): string | Buffer {
   return isMarked(path) ? toBytes(path) : path;
 }
 
+/** Linux refuses longer paths (PATH_MAX is 4096); this leaves room for the way to the handle. */
+const MAX_STEPS_BYTES = 3500;
+
+/** Takes as many names off the front as one call can be given. */
+function stepsOf(names: Name[]): Buffer {
+  let path = toBytes(names.shift() ?? ('.' as Name));
+  for (let next = names[0]; next !== undefined; next = names[0]) {
+    const longer = Buffer.concat([path, Buffer.from('/'), toBytes(next)]);
+    if (longer.length > MAX_STEPS_BYTES) break;
+    path = longer;
+    names.shift();
+  }
+  return path;
+}
+
+/**
+ * What lstat says of a path, in the numbers that cost least (milliseconds as floating point); undefined for every error. For comparing a
+ * large tree with what is known of it: no link is followed at the end of the path, but on the way one could be, so it tells only that an
+ * entry is the very one that is known.
+ */
+export function quickLook(path: string | Buffer): fs.Stats | undefined {
+  try {
+    return fs.lstatSync(path, QUICK);
+  } catch {
+    return undefined;
+  }
+}
+
+const QUICK = { throwIfNoEntry: false } as const;
+
 /** Thrown by {@link readFile} when the file is not the one seen, or moved while it was read. */
 export class FileMoved extends Error {}
 
@@ -219,7 +291,7 @@ const CHUNK = 1 << 20;
 export function readFile(
   dir: Dir,
   name: Name,
-  seen: Stat,
+  seen: Fingerprint,
   sink: (piece: Uint8Array) => void,
   buffer: Uint8Array = new Uint8Array(Math.min(CHUNK, Math.max(seen.size, 1))),
 ): void {
@@ -239,7 +311,7 @@ export function readFile(
 }
 
 /** Opens `name` and makes sure it is the very file that `seen` describes. */
-export function openSeen(dir: Dir, name: Name, seen: Stat): OpenFile {
+export function openSeen(dir: Dir, name: Name, seen: Fingerprint): OpenFile {
   let file: OpenFile;
   try {
     file = dir.openFile(name);
@@ -256,17 +328,37 @@ export function openSeen(dir: Dir, name: Name, seen: Stat): OpenFile {
 /**
  * A whole small file of ours, or of a capsule.
  * @param maxBytes a longer file is refused before it is read
+ * @param allocate makes the memory for that many bytes
  * @throws FileTooLong, FileMoved when it is no regular file, or the system's error
  */
-export function readSmallFile(dir: Dir, name: Name, maxBytes: number): Buffer {
+export function readSmallFile(
+  dir: Dir,
+  name: Name,
+  maxBytes: number,
+  allocate: (bytes: number) => Buffer = Buffer.allocUnsafe,
+): Buffer {
   const seen = dir.lstat(name);
   if (seen.kind !== 'file') throw new FileMoved();
   if (seen.size > maxBytes) throw new FileTooLong();
-  const bytes = Buffer.allocUnsafe(seen.size);
-  let filled = 0;
-  readFile(dir, name, seen, (piece) => {
-    bytes.set(piece, filled);
-    filled += piece.length;
-  });
+  const bytes = allocate(seen.size);
+  readWhole(dir, name, seen, bytes);
   return bytes;
+}
+
+/**
+ * As {@link readFile}, into memory of the file's size.
+ * @throws FileMoved, or the system's error
+ */
+export function readWhole(dir: Dir, name: Name, seen: Fingerprint, bytes: Uint8Array): void {
+  const file = openSeen(dir, name, seen);
+  try {
+    for (let filled = 0; filled < bytes.length; ) {
+      const length = file.read(bytes.subarray(filled), filled);
+      if (length === 0) throw new FileMoved();
+      filled += length;
+    }
+    if (!isUnmoved(file.stat(), seen)) throw new FileMoved();
+  } finally {
+    file.close();
+  }
 }

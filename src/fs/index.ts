@@ -7,12 +7,15 @@ export {
   FileTooLong,
   openSeen,
   OpenFile,
+  quickLook,
   readFile,
   readSmallFile,
+  readWhole,
 } from './dir.ts';
 export {
   effectiveUser,
   freeSpace,
+  hasDirectoryTimes,
   hasTerminal,
   isAlive,
   isAliveIn,
@@ -28,4 +31,12 @@ export {
   statPath,
 } from './machine.ts';
 export { isTemporaryName } from './temporary.ts';
-export { type EntryKind, isSameInode, isUnmoved, type Stat } from './stat.ts';
+export {
+  type EntryKind,
+  type Fingerprint,
+  isSameInode,
+  isUnmoved,
+  kindOfMode,
+  modeWithKind,
+  type Stat,
+} from './stat.ts';

@@ -190,3 +190,25 @@ export function freeSpace(path: ByteString): { free: number; total: number } {
   const { bavail, blocks, bsize } = fs.statfsSync(toPath(path));
   return { free: bavail * bsize, total: blocks * bsize };
 }
+
+/** `f_type` of file systems that are known to move a directory's times with each name that comes or goes (statfs(2)). */
+const WITH_DIRECTORY_TIMES: ReadonlySet<number> = new Set([
+  0xef53, // ext2, ext3, ext4
+  0x58465342, // xfs
+  0x9123683e, // btrfs
+  0x01021994, // tmpfs
+  0x858458f6, // ramfs
+  0x2fc12fc1, // zfs
+  0xf2f52010, // f2fs
+  0xca451a4e, // bcachefs
+  0x794c7630, // overlayfs
+]);
+
+/** Does the file system move a directory's times when a name in it comes or goes? False also where that is not known, as on networks and FUSE. */
+export function hasDirectoryTimes(path: ByteString): boolean {
+  try {
+    return process.platform === 'linux' && WITH_DIRECTORY_TIMES.has(fs.statfsSync(toPath(path)).type);
+  } catch {
+    return false;
+  }
+}

@@ -41,10 +41,23 @@ const KINDS: ReadonlyMap<number, EntryKind> = new Map<number, EntryKind>([
   [constants.S_IFBLK, 'block-device'],
 ]);
 
-export function toStat(raw: BigIntStats): Stat {
-  const mode = Number(raw.mode);
+/** The kind that `st_mode` tells. */
+export function kindOfMode(mode: number): EntryKind {
   const kind = KINDS.get(mode & constants.S_IFMT);
   invariant(kind !== undefined, `unknown file type ${mode.toString(8)}`);
+  return kind;
+}
+
+const TYPES: ReadonlyMap<EntryKind, number> = new Map([...KINDS].map(([type, kind]) => [kind, type]));
+
+/** `st_mode` again: permission bits with the kind. */
+export function modeWithKind({ kind, mode }: Pick<Stat, 'kind' | 'mode'>): number {
+  return (TYPES.get(kind) ?? 0) | mode;
+}
+
+export function toStat(raw: BigIntStats): Stat {
+  const mode = Number(raw.mode);
+  const kind = kindOfMode(mode);
   const isDevice = kind === 'character-device' || kind === 'block-device';
   return {
     kind,
@@ -68,8 +81,11 @@ export function isSameInode(a: Pick<Stat, 'dev' | 'ino'>, b: Pick<Stat, 'dev' | 
   return a.dev === b.dev && a.ino === b.ino;
 }
 
+/** What tells one state of an object from the next. */
+export type Fingerprint = Pick<Stat, 'dev' | 'ino' | 'kind' | 'size' | 'mode' | 'mtimeNs' | 'ctimeNs'>;
+
 /** Nothing about the object moved between the two looks, as far as the kernel records it. */
-export function isUnmoved(a: Stat, b: Stat): boolean {
+export function isUnmoved(a: Fingerprint, b: Fingerprint): boolean {
   return (
     isSameInode(a, b) &&
     a.kind === b.kind &&

@@ -2,7 +2,8 @@
 export { diffSnapshots, type SnapshotRoot, withParticulars } from './diff.ts';
 export { type InState, isInState, isRootInState, observe, type Place } from './observe.ts';
 export type { CaptureLimits, LevelDecision, LevelRules, ScanOptions, ScanProgress } from './options.ts';
-export { scanWorkspace } from './scan.ts';
+export { type Scanned, scanWorkspace } from './scan.ts';
+export { ScanThreads } from './threads.ts';
 export type {
   CaptureLevel,
   Change,

@@ -1,8 +1,9 @@
 import type { ByteString, Name, RelPath } from '../core/index.ts';
 import type { EntryKind, Stat } from '../fs/index.ts';
 import type { StatIndex } from '../store/index.ts';
-import type { IndexWriter, ObjectBatch } from '../store/write.ts';
+import type { ObjectBatch } from '../store/write.ts';
 import type { CaptureLevel } from './state.ts';
+import type { ScanThreads } from './threads.ts';
 
 /** How closely an entry is to be looked at, and what said so (`regenerable: node_modules`). */
 export interface LevelDecision {
@@ -31,7 +32,7 @@ export interface CaptureLimits {
   readonly newBytes: number;
   /** What a file that does not fit any more is lowered by, in words: `limit: new content of the run`. */
   readonly newBytesRule: string;
-  /** Directories below this many others are not entered. Each level costs one open file. */
+  /** Directories below this many others are not entered. */
   readonly maxDepth: number;
 }
 
@@ -52,13 +53,24 @@ export interface ScanOptions {
   readonly exclude: readonly Pick<Stat, 'dev' | 'ino'>[];
   /** Mount points below the root. They are not entered. */
   readonly mounts: ReadonlySet<string>;
-  /** What an earlier scan knew; files that it shows to be unmoved are not opened. */
-  readonly index: Pick<StatIndex, 'lookup' | 'trusted'>;
-  /** Where content and trees go; undefined: everything is hashed, nothing kept. */
-  readonly objects: Pick<ObjectBatch, 'has' | 'put' | 'putStream' | 'newBytes'> | undefined;
-  /** Gets a record of every entry whose metadata was seen, parents before children. */
-  readonly indexOut?: Pick<IndexWriter, 'add'>;
+  /** What the scan before knew; what it shows to be unmoved is not looked at again. */
+  readonly index: StatIndex;
+  /** Two scans with the same text here, and the same limits of a file's size and of depth, decide the same levels. */
+  readonly levelsId: string;
+  /** Does the file system move a directory's times when a name in it comes or goes? Where that is not known, every directory is listed. */
+  readonly hasDirectoryTimes: boolean;
+  /** When the scan begins, nanoseconds since the epoch by the clock that stamps the files. */
+  readonly startedAtNs: bigint;
+  /**
+   * When the scan before began, if this one shows what was done since. What was touched earlier in a directory at level `structure` keeps the
+   * state that the index has for it.
+   */
+  readonly sinceNs?: bigint | undefined;
+  /** Where content and trees go. */
+  readonly objects: Pick<ObjectBatch, 'has' | 'put' | 'putFile' | 'putHashed' | 'putStream' | 'newBytes'>;
+  /** Helps with large trees; without it one thread does everything. */
+  readonly threads?: ScanThreads | undefined;
   readonly limits: CaptureLimits;
   /** Called during the scan, every few hundred entries and every few MiB read at the latest. What it throws ends the scan. */
-  readonly onProgress?: (seen: ScanProgress) => void;
+  readonly onProgress?: ((seen: ScanProgress) => void) | undefined;
 }

@@ -22,6 +22,13 @@ export class ProgressCounter {
     if (this.#entries >= this.#nextEntries) this.#report();
   }
 
+  /** Entries that were compared with the index, so many of them directories. */
+  looked(entries: number, directories: number): void {
+    this.#entries += entries;
+    this.#files += entries - directories;
+    if (this.#entries >= this.#nextEntries) this.#report();
+  }
+
   read(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes >= this.#nextBytes) this.#report();

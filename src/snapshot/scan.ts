@@ -1,297 +1,369 @@
 import {
-  type Digest,
-  digestOf,
+  AgentdiffError,
+  compareBytes,
   errnoOf,
   fromBytes,
-  invariant,
   joinPath,
   type Name,
   type RelPath,
   ROOT_PATH,
   toBytes,
 } from '../core/index.ts';
-import { type Dir, FileMoved, isSameInode, type Stat } from '../fs/index.ts';
-import { indexRecord } from '../store/index.ts';
+import { type Dir, FileMoved, isSameInode, kindOfMode, type Stat } from '../fs/index.ts';
+import { CONTENT, FLAG, IndexBuilder, RACY_NS, type StatIndex } from '../store/index.ts';
+import { LEVELS, levelCode, reasonCode } from './codes.ts';
+import { Contents, type FileSeen, isLowering, type Place } from './contents.ts';
 import { isMoved, rootFailure } from './failures.ts';
-import { FileReader, type Seen } from './file-content.ts';
+import { type Judgement, judge } from './judge.ts';
+import { leadsOut } from './outward.ts';
 import type { LevelDecision, ScanOptions } from './options.ts';
 import { ProgressCounter } from './progress.ts';
-import {
-  contentWithoutBytes,
-  digestContent,
-  particularsOf,
-  reasonOf,
-  stateOf,
-  unknownContent,
-} from './stat-state.ts';
-import type { Content, Snapshot, State, UnobservedReason } from './state.ts';
-import { leadsOut } from './outward.ts';
-import { type Mark, Tally } from './tally.ts';
-import { encodeTree, type TreeEntry } from './tree.ts';
+import { knownDigest } from './rows.ts';
+import { reasonOf } from './stat-state.ts';
+import type { Snapshot, UnobservedReason } from './state.ts';
+import { type Settled, snapshotOf, storeTrees } from './trees.ts';
+import { MOVED } from './unmoved.ts';
+
+export interface Scanned {
+  readonly snapshot: Snapshot;
+  /** For the next scan; the very one that was given when nothing moved. */
+  readonly index: StatIndex;
+}
 
 /**
- * Observes everything below `root` and puts content and trees into `options.objects`. What vanishes between being listed and being looked
- * at is absent; what cannot be looked at is recorded as unknown, with the reason. A directory whose entries come and go meanwhile is fine.
+ * Observes everything below `root` and puts content and trees into `options.objects`. First all that the index knows is looked at, one lstat
+ * an entry; then the directories in which something moved, and those above them, are observed anew, and the rest is taken over. What vanishes
+ * between being listed and being looked at is absent; what cannot be looked at is recorded as unknown, with the reason. A directory whose
+ * entries come and go meanwhile is fine.
  * @throws ROOT_UNREADABLE when the root itself cannot be listed, SNAPSHOT_FAILED when that fails in another way than for want of
  * permission; failures of the store
  */
-export function scanWorkspace(root: Dir, options: ScanOptions): Snapshot {
-  return new Scan(options).run(root);
+export function scanWorkspace(root: Dir, options: ScanOptions): Scanned {
+  const progress = new ProgressCounter(options);
+  const rulesId = rulesOf(options);
+  const judged = judge(root, options, rulesId, progress);
+  if (judged?.isWhole(0) === true) return { snapshot: snapshotOf(options.index), index: options.index };
+  return new Scan(root, options, rulesId, judged, progress).run();
 }
 
-/** A directory that is being read. */
-interface Frame {
-  readonly dir: Dir;
-  /** Undefined for the root. */
-  readonly name: Name | undefined;
+/** The root's own state, which has to be known. */
+function statOf(root: Dir): Stat {
+  try {
+    return root.stat();
+  } catch (error) {
+    throw rootFailure(error);
+  }
+}
+
+/** Names all that decides levels, so that an index of another scan is not taken for one of this. */
+function rulesOf({ levelsId, limits, exclude }: ScanOptions): string {
+  const { keptFileBytes, hashedFileBytes, maxDepth } = limits;
+  const left = exclude.map(({ dev, ino }) => `${dev}:${ino}`);
+  return [levelsId, keptFileBytes, hashedFileBytes, maxDepth, ...left].join(' ');
+}
+
+/** A directory that is to be observed. */
+interface Visit {
   readonly path: RelPath;
-  readonly stat: Stat;
+  /** Its row in the new index. */
+  readonly row: number;
+  /** The directory around it in the new index; the root's is itself. */
+  readonly parent: number;
+  readonly depth: number;
+  readonly identity: Pick<Stat, 'dev' | 'ino'>;
   readonly decision: LevelDecision;
-  readonly names: readonly Name[];
-  visited: number;
-  readonly entries: TreeEntry[];
-  readonly start: Mark;
+  /** The directory of the index before that had this path. */
+  readonly old: number | undefined;
+  /** The verdict about `old` holds: it was made under the same decision. */
+  readonly isJudged: boolean;
 }
 
-/** So many levels are given up when the process runs out of open files, so that the files above and the store have handles to work with. */
-const LEVELS_GIVEN_UP = 8;
+/** A directory while its entries are observed. */
+interface Listing extends Place {
+  readonly visit: Visit;
+  readonly names: readonly Name[];
+  readonly files: FileSeen[];
+  readonly below: Visit[];
+}
 
 const ROOT_DECISION: LevelDecision = { level: 'content', rule: 'default' };
 
 class Scan {
+  readonly #root: Dir;
   readonly #options: ScanOptions;
-  readonly #files: FileReader;
-  readonly #tally = new Tally();
+  readonly #judged: Judgement | undefined;
   readonly #progress: ProgressCounter;
-  /** The open directories from the root down: a stack of our own, because no depth of nesting may overflow the call stack. */
-  readonly #stack: Frame[] = [];
+  readonly #old: StatIndex;
+  readonly #builder: IndexBuilder;
+  readonly #contents: Contents;
+  readonly #settled: Settled[] = [];
+  /** Directories to be visited, the next one last: a stack of our own, because no depth of nesting may overflow the call stack. */
+  readonly #open: Visit[] = [];
 
-  constructor(options: ScanOptions) {
+  constructor(
+    root: Dir,
+    options: ScanOptions,
+    rulesId: string,
+    judged: Judgement | undefined,
+    progress: ProgressCounter,
+  ) {
+    this.#root = root;
     this.#options = options;
-    this.#progress = new ProgressCounter(options);
-    this.#files = new FileReader(options, this.#progress);
+    this.#judged = judged;
+    this.#progress = progress;
+    this.#old = options.index;
+    this.#builder = new IndexBuilder(rulesId, options.startedAtNs - RACY_NS, options.index);
+    this.#contents = new Contents(root, options, this.#builder, progress);
   }
 
-  run(root: Dir): Snapshot {
-    this.#pushRoot(root);
+  run(): Scanned {
+    const stat = statOf(this.#root);
+    const row = this.#builder.addRow('' as Name, stat);
+    const old = this.#old.counts.dirs === 0 ? undefined : 0;
+    const isJudged = this.#judged !== undefined;
+    this.#open.push({
+      path: ROOT_PATH,
+      row,
+      parent: 0,
+      depth: 0,
+      identity: stat,
+      decision: ROOT_DECISION,
+      old,
+      isJudged,
+    });
+    for (let visit = this.#open.pop(); visit !== undefined; visit = this.#open.pop()) this.#visit(visit);
+    this.#contents.finish();
+    const index = this.#builder.finish();
+    storeTrees(index, this.#settled, (tree) => this.#options.objects.put(tree));
+    return { snapshot: snapshotOf(index), index };
+  }
+
+  #visit(visit: Visit): void {
+    const { old, isJudged } = visit;
+    if (isJudged && old !== undefined && this.#judged?.isWhole(old) === true) this.#takeOver(visit, old);
+    else this.#observe(visit);
+  }
+
+  #takeOver({ row, parent }: Visit, old: number): void {
+    const from = this.#builder.dirs;
+    this.#builder.copySubtree(old, row, parent);
+    this.#settled.push([from, this.#builder.dirs]);
+  }
+
+  #observe(visit: Visit): void {
+    const listing = this.#list(visit);
+    if (listing === undefined) return;
     try {
-      for (;;) {
-        const frame = this.#top();
-        const name = frame.names[frame.visited++];
-        if (name !== undefined) this.#visit(frame, name);
-        else if (frame.name === undefined) return this.#result(frame);
-        else this.#leave(frame, frame.name);
-      }
+      for (const file of listing.files) this.#contents.add(listing, file);
+      // The first one is the next to be visited.
+      this.#open.push(...listing.below.toReversed());
     } finally {
-      this.#closeFrom(1);
+      listing.dir.close();
     }
   }
 
-  #pushRoot(root: Dir): void {
+  /** @returns undefined when the directory cannot be observed, which is recorded then */
+  #list(visit: Visit): Listing | undefined {
+    const { path, identity, decision, row, parent } = visit;
+    let dir: Dir | undefined;
     try {
-      const stat = root.stat();
-      this.#options.index.lookup(ROOT_PATH);
-      this.#push(root, undefined, ROOT_PATH, stat, ROOT_DECISION);
+      dir = this.#root.openBelow(path, identity);
+      const directory = this.#builder.addDirectory(row, parent, levelCode(decision.level), decision.rule);
+      const names =
+        this.#verdictOf(visit) === MOVED.listing ? dir.names() : this.#old.namesOf(visit.old ?? 0);
+      const listing = { visit, dir, path, identity, directory, decision, names, files: [], below: [] };
+      this.#addEntries(listing);
+      return listing;
     } catch (error) {
-      throw rootFailure(error);
+      dir?.close();
+      this.#abandon(visit, error);
+      return undefined;
     }
   }
 
-  #result({ stat, entries }: Frame): Snapshot {
-    const tree = this.#put(encodeTree(entries));
-    const root = { state: stateOf(stat, digestContent(tree)), particulars: particularsOf(stat) };
-    return { tree, root, ...this.#tally.result() };
+  /** A directory that could not be entered or listed, or was replaced meanwhile. What was begun of it is taken back. */
+  #abandon({ row, parent }: Visit, error: unknown): void {
+    const errno = errnoOf(error);
+    if (!isMoved(error) && (errno === undefined || error instanceof AgentdiffError)) throw error;
+    if (row === 0) throw rootFailure(error);
+    if (this.#builder.columns.directory[row] !== 0) this.#builder.removeLastDirectory();
+    this.#builder.lookAgain(parent);
+    if (errno === 'ENOENT') return this.#builder.setContent(row, CONTENT.absent);
+    const isReplaced = errno === undefined || errno === 'ENOTDIR' || errno === 'ELOOP';
+    this.#builder.setUnknown(row, reasonCode(isReplaced ? 'unstable' : reasonOf(errno)));
   }
 
-  #visit(frame: Frame, name: Name): void {
-    const path = joinPath(frame.path, name);
-    if (this.#options.mounts.has(path)) return this.#visitMount(frame, name, path);
-    let last: Seen | undefined;
-    for (let attempt = 0; attempt < 2; attempt++) {
-      let stat: Stat | undefined;
-      try {
-        stat = frame.dir.tryLstat(name);
-      } catch (error) {
-        // A directory whose names can be listed and not looked at (mode 0444) is unreadable as a whole.
-        return this.#abandon(frame, isMoved(error) ? 'unstable' : reasonOf(errnoOf(error)), error);
+  #verdictOf({ old, isJudged }: Visit): number {
+    if (!isJudged || old === undefined) return MOVED.listing;
+    return this.#judged?.verdicts.directories[old] ?? MOVED.listing;
+  }
+
+  #addEntries(listing: Listing): void {
+    const { names, visit } = listing;
+    const isAsBefore = this.#verdictOf(visit) !== MOVED.listing;
+    const oldRows = this.#oldRows(visit.old, names);
+    for (const [at, name] of names.entries()) {
+      const old = oldRows[at];
+      if (isAsBefore && old !== undefined && this.#isUnmoved(old, listing.decision))
+        this.#copyEntry(listing, name, old);
+      else this.#addEntry(listing, name, old);
+    }
+  }
+
+  /** For each name its row in the index before. Both lists are in byte order. */
+  #oldRows(directory: number | undefined, names: readonly Name[]): (number | undefined)[] {
+    if (directory === undefined) return [];
+    const [from] = this.#old.rowsOf(directory);
+    const known = this.#old.namesOf(directory);
+    let next = 0;
+    return names.map((name) => {
+      for (let other = known[next]; other !== undefined; other = known[++next]) {
+        const order = compareBytes(other, name);
+        if (order < 0) continue;
+        return order === 0 ? from + next++ : undefined;
       }
+      return undefined;
+    });
+  }
+
+  #isUnmoved(old: number, { level }: LevelDecision): boolean {
+    const { content, mode } = this.#old.columns;
+    if (this.#judged?.verdicts.rows[old] === 1) return true;
+    // At this level the names were all there was to look at.
+    return (
+      level === 'structure' && content[old] !== CONTENT.unknown && kindOfMode(mode[old] ?? 0) !== 'directory'
+    );
+  }
+
+  #copyEntry(listing: Listing, name: Name, old: number): void {
+    const row = this.#builder.copyRow(old);
+    if (kindOfMode(this.#old.columns.mode[old] ?? 0) !== 'directory') return;
+    const path = joinPath(listing.path, name);
+    const decision = this.#options.levels(path, 'directory', listing.names, listing.decision);
+    this.#addBelow(
+      listing,
+      path,
+      row,
+      { dev: this.#old.device(old), ino: this.#old.ino(old) },
+      decision,
+      old,
+    );
+  }
+
+  #addEntry(listing: Listing, name: Name, old: number | undefined): void {
+    const path = joinPath(listing.path, name);
+    if (this.#options.mounts.has(path)) return this.#addMount(listing, name);
+    let last: Stat | undefined;
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const stat = listing.dir.tryLstat(name);
       if (stat === undefined) return;
-      if (this.#isExcluded(stat)) return this.#addUnknown(frame, name, path, stat, unknownContent('store'));
-      last = { dir: frame.dir, name, path, stat, record: this.#options.index.lookup(path) };
+      last = stat;
       try {
-        return this.#observe(frame, last);
+        this.#addSeen(listing, name, path, stat, old);
+        return this.#progress.entry(stat.kind === 'file');
       } catch (error) {
         if (!isMoved(error)) throw error;
       }
     }
-    if (last !== undefined) this.#addUnread(frame, last, 'unstable');
+    this.#unobserved(listing, this.#builder.addRow(name, last), 'unstable');
   }
 
   /** Nothing of a mount but its own metadata may be asked, and even that can fail. */
-  #visitMount(frame: Frame, name: Name, path: RelPath): void {
+  #addMount(listing: Listing, name: Name): void {
     let stat: Stat | undefined;
     try {
-      stat = frame.dir.tryLstat(name);
+      stat = listing.dir.tryLstat(name);
       if (stat === undefined) return;
     } catch {
       stat = undefined;
     }
-    this.#addUnknown(frame, name, path, stat, unknownContent('mount'));
+    this.#unobserved(listing, this.#builder.addRow(name, stat), 'mount');
   }
 
-  /** @throws FileMoved, before anything was counted, when the entry is not any more what was seen */
-  #observe(frame: Frame, seen: Seen): void {
-    const { path, name, stat } = seen;
-    const decision = this.#options.levels(path, stat.kind, frame.names, frame.decision);
+  /** @throws FileMoved, before anything was added, when the entry is not any more what was seen */
+  #addSeen(listing: Listing, name: Name, path: RelPath, stat: Stat, old: number | undefined): void {
+    if (this.#isExcluded(stat)) return this.#unobserved(listing, this.#builder.addRow(name, stat), 'store');
+    const decision = this.#options.levels(path, stat.kind, listing.names, listing.decision);
+    if (stat.kind === 'symlink' && decision.level !== 'none')
+      return this.#addSymlink(listing, name, path, stat);
+    if (old !== undefined && this.#keepsItsState(stat, decision, old)) return void this.#builder.copyRow(old);
+    const row = this.#builder.addRow(name, stat);
     if (decision.level === 'none') {
-      const concerned = stat.kind === 'file' ? { files: 1, bytes: stat.size } : { files: 0, bytes: 0 };
-      this.#tally.lowered(path, 'none', decision.rule, concerned);
-      return this.#addUnknown(frame, name, path, stat, unknownContent('excluded'));
-    }
-    if (stat.kind === 'directory') return this.#enter(frame, seen, decision);
-    if (stat.kind === 'file') return this.#addFile(frame, seen, decision);
-    if (stat.kind === 'symlink') return this.#addSymlink(frame, seen);
-    const content = contentWithoutBytes(stat);
-    invariant(content !== undefined, 'an entry without bytes has a known content');
-    this.#index(seen, undefined, false);
-    this.#add(frame, name, stateOf(stat, content));
+      this.#builder.lower(row, levelCode('none'), decision.rule);
+      this.#unobserved(listing, row, 'excluded');
+    } else if (stat.kind === 'directory') {
+      if (isLowering(decision, listing.decision))
+        this.#builder.lower(row, levelCode(decision.level), decision.rule);
+      this.#addBelow(listing, path, row, stat, decision, old);
+    } else if (stat.kind === 'file') {
+      listing.files.push({ name, row, stat, decision, known: this.#known(stat, old) });
+    } else if (stat.kind === 'fifo' || stat.kind === 'socket') this.#builder.setContent(row, CONTENT.nothing);
+    else this.#builder.setContent(row, CONTENT.device, Number(stat.rdev));
   }
 
-  #enter(frame: Frame, seen: Seen, decision: LevelDecision): void {
-    if (this.#stack.length > this.#options.limits.maxDepth) return this.#addUnread(frame, seen, 'too-deep');
-    let dir: Dir | undefined;
-    try {
-      dir = frame.dir.openDir(seen.name);
-      const stat = dir.stat();
-      if (!isSameInode(stat, seen.stat)) throw new FileMoved();
-      this.#push(dir, seen.name, seen.path, stat, decision);
-    } catch (error) {
-      dir?.close();
-      const errno = errnoOf(error);
-      // Gone, or no directory any more.
-      if (errno === 'ENOENT' || errno === 'ENOTDIR' || errno === 'ELOOP') throw new FileMoved();
-      if (isMoved(error)) throw error;
-      this.#addRefused(frame, seen, reasonOf(errno));
+  #addBelow(
+    { visit, directory, decision: above, below }: Listing,
+    path: RelPath,
+    row: number,
+    identity: Visit['identity'],
+    decision: LevelDecision,
+    oldRow: number | undefined,
+  ): void {
+    const depth = visit.depth + 1;
+    if (depth > this.#options.limits.maxDepth) {
+      this.#builder.setUnknown(row, reasonCode('too-deep'));
+      return this.#builder.lookAgain(directory);
     }
+    const old = oldRow === undefined ? undefined : this.#old.columns.directory[oldRow] || undefined;
+    const isJudged = visit.isJudged && old !== undefined && this.#wasDecided(old, decision);
+    below.push({ path, row, parent: directory, depth, identity, decision, old, isJudged });
   }
 
-  #push(dir: Dir, name: Name | undefined, path: RelPath, stat: Stat, decision: LevelDecision): void {
-    const names = dir.names();
-    const start = this.#tally.mark();
-    this.#stack.push({ dir, name, path, stat, decision, names, visited: 0, entries: [], start });
-    this.#options.indexOut?.add(path, indexRecord(stat, { kept: false }));
+  #wasDecided(old: number, { level, rule }: LevelDecision): boolean {
+    const { dirLevel, dirRule } = this.#old.columns;
+    return LEVELS[dirLevel[old] ?? 0] === level && this.#old.notes.rules[dirRule[old] ?? 0] === rule;
   }
 
-  #leave({ dir, path, stat, decision, entries, start }: Frame, name: Name): void {
-    const tree = this.#put(encodeTree(entries));
-    this.#stack.pop();
-    dir.close();
-    const parent = this.#top();
-    if (isLowering(decision, parent.decision)) {
-      this.#tally.lowered(path, decision.level, decision.rule, this.#tally.since(start));
-    }
-    this.#add(parent, name, stateOf(stat, digestContent(tree)));
-  }
-
-  #addFile(frame: Frame, seen: Seen, decision: LevelDecision): void {
-    const { path, name, stat } = seen;
-    const { content, kept, limit } = this.#files.read(seen, decision);
-    if (content.is === 'unknown') return this.#addRefused(frame, seen, content.reason);
-    this.#tally.file(stat.size);
-    const lowering = limit ?? (isLowering(decision, frame.decision) ? decision : undefined);
-    if (lowering !== undefined) {
-      this.#tally.lowered(path, lowering.level, lowering.rule, { files: 1, bytes: stat.size });
-    }
-    this.#index(seen, content.is === 'digest' ? content.digest : undefined, kept);
-    this.#add(frame, name, stateOf(stat, content));
+  /**
+   * At level `structure` edits in place are not looked for. Where the names of a directory had to be listed again they would show, whenever they
+   * were made; only those of the span that is observed may be told.
+   */
+  #keepsItsState(stat: Stat, { level }: LevelDecision, old: number): boolean {
+    const { sinceNs } = this.#options;
+    if (level !== 'structure' || sinceNs === undefined || stat.ctimeNs >= sinceNs) return false;
+    const { content, mode } = this.#old.columns;
+    return content[old] === CONTENT.identity && kindOfMode(mode[old] ?? 0) === stat.kind;
   }
 
   /** A link's target is always kept, whatever the level: it is as short as a path. */
-  #addSymlink(frame: Frame, seen: Seen): void {
+  #addSymlink(listing: Listing, name: Name, path: RelPath, stat: Stat): void {
     let target: Buffer;
     try {
-      target = toBytes(seen.dir.readlink(seen.name));
+      target = toBytes(listing.dir.readlink(name));
     } catch (error) {
       const errno = errnoOf(error);
       if (isMoved(error) || errno === 'ENOENT' || errno === 'EINVAL') throw new FileMoved();
-      return this.#addRefused(frame, seen, reasonOf(errno));
+      return this.#unobserved(listing, this.#builder.addRow(name, stat), reasonOf(errno));
     }
-    if (leadsOut(seen.path, fromBytes(target), this.#options.rootPath)) this.#tally.outward(seen.path);
-    const digest = this.#put(target);
-    this.#index(seen, digest, this.#options.objects !== undefined);
-    this.#add(frame, seen.name, { ...stateOf(seen.stat, digestContent(digest)), size: target.length });
+    const row = this.#builder.addRow(name, stat);
+    this.#builder.setContent(row, CONTENT.digest, target.length);
+    this.#builder.setDigest(row, this.#options.objects.put(target), true);
+    if (leadsOut(path, fromBytes(target), this.#options.rootPath)) this.#builder.setFlag(row, FLAG.outward);
   }
 
-  /** An entry that the system did not let us open. When that is for want of open files, the directory itself is too deep for us. */
-  #addRefused(frame: Frame, seen: Seen, reason: UnobservedReason): void {
-    if (reason === 'too-deep' && frame.name !== undefined) this.#giveUpLevels();
-    else this.#addUnread(frame, seen, reason);
+  #known(stat: Stat, old: number | undefined): FileSeen['known'] {
+    const digest = old === undefined ? undefined : knownDigest(this.#old, old, stat);
+    return digest === undefined || old === undefined
+      ? undefined
+      : { digest, kept: this.#old.has(old, FLAG.kept) };
   }
 
-  /** An entry whose metadata is known and whose content is not. */
-  #addUnread(frame: Frame, seen: Seen, reason: UnobservedReason): void {
-    const { name, path, stat } = seen;
-    if (stat.kind === 'file') this.#tally.file(stat.size);
-    this.#index(seen, undefined, false);
-    this.#addUnknown(frame, name, path, stat, unknownContent(reason, stat));
-  }
-
-  /** An entry that may not be looked into; where not even its metadata is known it counts as a directory. */
-  #addUnknown(frame: Frame, name: Name, path: RelPath, stat: Stat | undefined, content: Content): void {
-    invariant(content.is === 'unknown', 'only unknown content is unobserved');
-    this.#tally.unobserved(path, content.reason);
-    const state = stat && stateOf(stat, content);
-    this.#add(frame, name, state ?? { kind: 'directory', mode: 0, uid: 0, gid: 0, size: 0, content });
-  }
-
-  #add(frame: Frame, name: Name, state: State): void {
-    this.#tally.entry();
-    this.#progress.entry(state.kind === 'file');
-    frame.entries.push({ name, state });
-  }
-
-  #index({ path, stat }: Seen, digest: Digest | undefined, kept: boolean): void {
-    this.#options.indexOut?.add(path, indexRecord(stat, digest === undefined ? { kept } : { digest, kept }));
-  }
-
-  /** No more files can be opened: gives up the deepest directories and goes on with what is beside them. */
-  #giveUpLevels(): void {
-    const depth = Math.max(1, this.#stack.length - LEVELS_GIVEN_UP);
-    const frame = this.#stack[depth];
-    invariant(frame !== undefined, 'there is a level to give up');
-    this.#abandon(frame, 'too-deep');
-  }
-
-  /** Records an entered directory, and with it everything below, as unknown after all. */
-  #abandon(frame: Frame, reason: UnobservedReason, cause?: unknown): void {
-    const { name, path, stat, start } = frame;
-    if (name === undefined) throw rootFailure(cause);
-    this.#closeFrom(this.#stack.indexOf(frame));
-    this.#tally.rewind(start);
-    this.#addUnknown(this.#top(), name, path, stat, unknownContent(reason, stat));
-  }
-
-  #closeFrom(depth: number): void {
-    for (const { dir } of this.#stack.splice(depth)) dir.close();
-  }
-
-  #top(): Frame {
-    const frame = this.#stack.at(-1);
-    invariant(frame !== undefined, 'the root is on the stack until the end');
-    return frame;
-  }
-
-  #put(bytes: Buffer): Digest {
-    return this.#options.objects?.put(bytes) ?? digestOf(bytes);
+  #unobserved({ directory }: Listing, row: number, reason: UnobservedReason): void {
+    this.#builder.setUnknown(row, reasonCode(reason));
+    this.#builder.lookAgain(directory);
   }
 
   #isExcluded(stat: Stat): boolean {
     return this.#options.exclude.some((excluded) => isSameInode(excluded, stat));
   }
-}
-
-/** The rule lowers this entry, and is not merely the one that lowered the directory around it. */
-function isLowering(decision: LevelDecision, parent: LevelDecision): boolean {
-  if (decision.level === 'content') return false;
-  return decision.level !== parent.level || decision.rule !== parent.rule;
 }

@@ -19,7 +19,7 @@ export function stateOf(stat: Stat, content: Content): State {
 }
 
 /** Only these kinds have a size that is compared. */
-function hasSize(kind: EntryKind): boolean {
+export function hasSize(kind: EntryKind): boolean {
   return kind === 'file' || kind === 'symlink';
 }
 

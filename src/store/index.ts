@@ -2,7 +2,15 @@
 export { capsulePath, storeOfCapsule } from './capsule-path.ts';
 export { type Workspace, workspaceId } from './layout.ts';
 export { type ObjectReader } from './objects.ts';
-export { type IndexRecord, indexRecord, RACY_NS, StatIndex, statIdentity } from './stat-index.ts';
+export { IndexBuilder } from './stat-index/builder.ts';
+export { type Columns, CONTENT, DIGEST_BYTES, DIR_FLAG, FLAG, LEVEL_SHIFT } from './stat-index/columns.ts';
+export {
+  type IndexNotes,
+  type IndexRecord,
+  RACY_NS,
+  StatIndex,
+  statIdentity,
+} from './stat-index/stat-index.ts';
 export { Store, WorkspaceStore } from './store.ts';
 export { DigestSet } from './retention/digest-set.ts';
 export { MANY_PACKS, NOTHING_TO_SWEEP, type SweepPlan } from './retention/plan-sweep.ts';

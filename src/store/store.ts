@@ -25,13 +25,13 @@ import { tryOpenDir } from './place.ts';
 import type { DigestSet } from './retention/digest-set.ts';
 import { planSweep, type SweepPlan } from './retention/plan-sweep.ts';
 import { measure, type StoreUsage } from './retention/usage.ts';
-import { StatIndex } from './stat-index.ts';
+import { type IndexNotes, StatIndex } from './stat-index/stat-index.ts';
 import { isStale } from './unfinished.ts';
 
 const MAX_SMALL_BYTES = 64 << 10;
 /** Holds the command's arguments, of which Linux allows some 2 MiB. */
 const MAX_INTENT_BYTES = 4 << 20;
-/** About seven million entries. */
+/** About eight million entries. */
 const MAX_INDEX_BYTES = 2 ** 30;
 
 /** The store in one directory, for reading. A directory that does not exist yet is an empty store. */
@@ -170,15 +170,36 @@ export class WorkspaceStore {
     });
   }
 
-  /** The index of the last scan; empty when there is none that is whole. */
+  /** The index of the last scan; empty when there is none that is whole. What it says is kept is in the packs that there are. */
   statIndex(): StatIndex {
+    if (this.#dir === undefined) return StatIndex.empty();
+    let index: StatIndex;
     try {
-      return this.#dir === undefined
-        ? StatIndex.empty()
-        : StatIndex.parse(readSmallFile(this.#dir, FILE.index, MAX_INDEX_BYTES));
+      let shared = new SharedArrayBuffer(0);
+      readSmallFile(this.#dir, FILE.index, MAX_INDEX_BYTES, (length) => {
+        shared = new SharedArrayBuffer(length);
+        return Buffer.from(shared);
+      });
+      index = StatIndex.parse(shared);
     } catch {
       return StatIndex.empty();
     }
+    const there = new Map(this.packFiles());
+    return index.notes.packs.every(([name, bytes]) => there.get(name) === bytes)
+      ? index
+      : index.withoutKept();
+  }
+
+  /** The files of all packs, with their lengths in bytes. */
+  packFiles(): IndexNotes['packs'] {
+    return reading(FILE.packs, () => {
+      const packs = this.#dir && tryOpenDir(this.#dir, FILE.packs);
+      try {
+        return packs?.names().map((name) => [name, packs.tryLstat(name)?.size ?? 0] as const) ?? [];
+      } finally {
+        packs?.close();
+      }
+    });
   }
 
   /** Runs that retention never removes, oldest first. */

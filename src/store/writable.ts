@@ -3,7 +3,6 @@ import { type Dir, freeSpace } from '../fs/index.ts';
 import { ensureDir, ensurePath, removeFile, syncDir, writeFileDurably } from '../fs/write.ts';
 import { Batch, type ObjectBatch } from './batch.ts';
 import { writing } from './failures.ts';
-import { type IndexWriter, StatIndexWriter } from './index-writer.ts';
 import { encodeWorkspace, FILE, FORMAT_TEXT, MODE, type Workspace } from './layout.ts';
 import { awaitNoHolder, type Exclusive, Lock } from './lock.ts';
 import { removeLeftovers } from './leftovers.ts';
@@ -14,6 +13,8 @@ import { addToTotal, renewTotal } from './retention/running-total.ts';
 import { treeSize } from './retention/usage.ts';
 import { beginRun, type PendingRun } from './run.ts';
 import { objectBytes } from './size.ts';
+import { writeIndex } from './stat-index/file.ts';
+import type { StatIndex } from './stat-index/stat-index.ts';
 import { checkBase, checkOwner, WorkspaceStore } from './store.ts';
 import type { StoreFolders } from './unfinished.ts';
 
@@ -120,9 +121,12 @@ export class WritableWorkspace {
     return new Batch({ base: this.#base, objects: this.#objects, ...this.#folders }, run);
   }
 
-  /** @param startedAtNs when the scan began, nanoseconds since the epoch by the clock that stamps the files */
-  indexWriter(startedAtNs: bigint): IndexWriter {
-    return new StatIndexWriter(this.#base, this.#folders.workspace, startedAtNs);
+  /**
+   * Replaces the stat index; what it says is kept must have been committed.
+   * @throws failures of the store: the index is a cache, so a caller may go on
+   */
+  writeStatIndex(index: StatIndex): void {
+    writeIndex(this.#base, this.#folders.workspace, index.encode(this.store.packFiles()));
   }
 
   /** Bytes that the objects of this workspace take. @throws STORE_DAMAGED */

@@ -19,7 +19,10 @@ export const moduleRules: ReadonlyMap<string, ModuleRule> = new Map([
     },
   ],
   ['store', { values: ['core', 'fs'], types: [], packages: ['node:buffer'] }],
-  ['snapshot', { values: ['core', 'fs', 'store'], types: [], packages: ['node:buffer'] }],
+  [
+    'snapshot',
+    { values: ['core', 'fs', 'store'], types: [], packages: ['node:buffer', 'node:worker_threads'] },
+  ],
   [
     'policy',
     { values: ['core'], types: ['snapshot'], packages: ['picomatch', 'yaml', 'zod', 'node:buffer'] },

@@ -5,17 +5,18 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   AgentdiffError,
+  compareBytes,
   type Digest,
   digestOf,
   fromBytes,
   isName,
   joinPath,
   type Name,
-  type RelPath,
   ROOT_PATH,
 } from '../../src/core/index.ts';
-import { indexRecord, Store, type WorkspaceStore } from '../../src/store/index.ts';
+import { FLAG, Store, type WorkspaceStore } from '../../src/store/index.ts';
 import { openWorkspaceForWriting, type WritableWorkspace } from '../../src/store/write.ts';
+import { fileStat, indexOf } from '../support/stat-index.ts';
 import { inStore, NOW, WORKSPACE } from '../support/store.ts';
 import { removeAll } from '../support/temporary.ts';
 
@@ -262,66 +263,66 @@ describe('the stat index', () => {
     )
     .map((bytes) => fromBytes(bytes))
     .filter((text): text is Name => isName(text));
-  const relPath = fc
-    .array(name, { maxLength: 4 })
-    .map((names): RelPath => names.reduce<RelPath>(joinPath, ROOT_PATH));
 
-  it('gives back every record under its own path, asked in any order, and nothing for other paths', () => {
-    const big = fc.bigInt({ min: 0n, max: 2n ** 63n });
-    const stat = fc.record({
+  it('gives back everything of every entry, and nothing for other paths', () => {
+    const inode = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
+    const time = fc.bigInt({ min: -(2n ** 62n), max: 2n ** 62n });
+    const facts = fc.record({
       mode: fc.nat(0o7777),
       nlink: fc.nat(),
-      size: fc.nat(),
-      dev: big,
-      ino: big,
-      mtimeNs: fc.bigInt({ min: -(2n ** 62n), max: 2n ** 62n }),
-      ctimeNs: big,
+      size: fc.maxSafeNat(),
+      dev: fc.bigInt({ min: 0n, max: 2n ** 63n }),
+      ino: inode,
+      mtimeNs: time,
+      ctimeNs: time,
     });
-    const entries = fc.uniqueArray(
-      fc.record({ path: relPath, stat, hashed: fc.boolean(), kept: fc.boolean() }),
-      { selector: (entry) => entry.path, maxLength: 30 },
-    );
+    const file = fc.record({ name, facts, kept: fc.boolean() });
+    const files = fc.uniqueArray(file, { selector: (entry) => entry.name, maxLength: 12 });
+    const folders = fc.uniqueArray(fc.record({ name, files }), {
+      selector: (entry) => entry.name,
+      maxLength: 6,
+    });
     fc.assert(
-      fc.property(entries, fc.array(fc.oneof(relPath, fc.nat()), { maxLength: 40 }), (wanted, questions) => {
+      fc.property(folders, fc.array(fc.tuple(name, name), { maxLength: 20 }), (wanted, questions) => {
         withStore((base, writable) => {
-          const records = new Map(
-            wanted.map((entry) => {
-              const full = { kind: 'file', uid: 0, gid: 0, rdev: 0n, ...entry.stat } as const;
-              const content = entry.hashed
-                ? { digest: digestOf(entry.path), kept: entry.kept }
-                : { kept: entry.kept };
-              return [entry.path, indexRecord(full, content)];
-            }),
+          const sorted = wanted.toSorted((a, b) => compareBytes(a.name, b.name));
+          const entries = sorted.map((folder) => ({
+            name: folder.name,
+            below: folder.files
+              .toSorted((a, b) => compareBytes(a.name, b.name))
+              .map((entry) => ({ ...entry, stat: fileStat(0, entry.facts), digest: digestOf(entry.name) })),
+          }));
+          writable.writeStatIndex(indexOf(entries));
+          const known = new Map(
+            entries.flatMap((folder) =>
+              folder.below.map(
+                (entry) => [joinPath(joinPath(ROOT_PATH, folder.name), entry.name), entry] as const,
+              ),
+            ),
           );
-          const writer = writable.indexWriter(5n);
-          for (const [each, record] of records) writer.add(each, record);
-          writer.commit();
           withReader(base, (reader) => {
             const index = reader.statIndex();
-            expect(index.size).toBe(records.size);
-            for (const question of questions) {
-              const asked =
-                typeof question === 'string' ? question : wanted[question % Math.max(wanted.length, 1)]?.path;
-              if (asked === undefined) continue;
-              const found = index.lookup(asked);
-              const expected = records.get(asked);
-              if (expected === undefined) expect(found).toBeUndefined();
-              else
-                for (const key of [
-                  'identity',
-                  'mode',
-                  'nlink',
-                  'mtimeNs',
-                  'inode',
-                  'digest',
-                  'kept',
-                ] as const)
-                  expect(found?.[key]).toBe(expected[key]);
+            for (const [path, { stat, digest, kept }] of known) {
+              const row = index.find(path) ?? -1;
+              expect(index.lookup(path)).toEqual({
+                mtimeNs: stat.mtimeNs,
+                nlink: stat.nlink,
+                inode: `${stat.dev}:${stat.ino}`,
+              });
+              expect([index.ctimeNs(row), index.digestOf(row), index.has(row, FLAG.kept)]).toEqual([
+                stat.ctimeNs,
+                digest,
+                kept,
+              ]);
+            }
+            for (const [folder, last] of questions) {
+              const path = joinPath(joinPath(ROOT_PATH, folder), last);
+              expect(index.find(path) === undefined).toBe(!known.has(path));
             }
           });
         });
       }),
-      { numRuns: 40 },
+      { numRuns: 60 },
     );
   });
 });

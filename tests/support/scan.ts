@@ -1,7 +1,4 @@
 /** The tests that hold whatever the scan is made of meet it here and nowhere else. */
-import * as fs from 'node:fs';
-import * as os from 'node:os';
-import * as path from 'node:path';
 import { type Digest, digestOf, joinPath, type RelPath, ROOT_PATH, toBytes } from '../../src/core/index.ts';
 import { Dir } from '../../src/fs/index.ts';
 import {
@@ -14,10 +11,8 @@ import {
   type Snapshot,
   type State,
 } from '../../src/snapshot/index.ts';
-import { StatIndexWriter } from '../../src/store/index-writer.ts';
 import { StatIndex } from '../../src/store/index.ts';
 import type { ModelEntry } from './model.ts';
-import { removeAll } from './temporary.ts';
 
 /** What a scan knew, for the next one. */
 export type Index = StatIndex;
@@ -25,6 +20,7 @@ export type Index = StatIndex;
 /** A store of objects in memory that can be copied, and can lose something. */
 export class Objects {
   readonly #objects = new Map<Digest, Buffer>();
+  hasLost = false;
   /** Bytes put since the scan at hand began. */
   newBytes = 0;
 
@@ -66,6 +62,7 @@ export class Objects {
 
   copy(): Objects {
     const copy = new Objects();
+    copy.hasLost = this.hasLost;
     for (const [digest, bytes] of this.#objects) copy.#objects.set(digest, bytes);
     return copy;
   }
@@ -74,7 +71,9 @@ export class Objects {
   lose(pick: number): void {
     const digests = this.digests();
     const digest = digests[pick % Math.max(1, digests.length)];
-    if (digest !== undefined) this.#objects.delete(digest as Digest);
+    if (digest === undefined) return;
+    this.#objects.delete(digest as Digest);
+    this.hasLost = true;
   }
 }
 
@@ -111,31 +110,42 @@ export interface Scanned {
 export async function scanOnce(
   root: string,
   objects: Objects,
-  previous?: Index,
+  previous: Index = StatIndex.empty(),
   overrides: Overrides = {},
 ): Promise<Scanned> {
-  const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'agentdiff-index-'));
-  const [dir, indexDir] = [Dir.open(root), Dir.open(scratch)];
+  const dir = Dir.open(root);
   try {
-    const { startedAtNs = FAR_FUTURE_NS, levels, limits, mounts } = overrides;
-    const indexOut = new StatIndexWriter(scratch, indexDir, startedAtNs);
+    const { startedAtNs = FAR_FUTURE_NS, levels = contentEverywhere, limits, mounts } = overrides;
     objects.newBytes = 0;
-    const snapshot = scanWorkspace(dir, {
-      levels: levels ?? ((_path, _kind, _siblings, parent) => parent),
+    const scanned = scanWorkspace(dir, {
+      levels,
+      levelsId: idOf(levels),
       exclude: [],
       mounts: mounts ?? new Set(),
       rootPath: root,
-      index: previous ?? StatIndex.empty(),
+      hasDirectoryTimes: true,
+      startedAtNs,
+      // A store whose packs are not those that the index names hands it out like this.
+      index: objects.hasLost ? previous.withoutKept() : previous,
       objects,
-      indexOut,
       limits: { ...LIMITS, ...limits },
     });
-    return { snapshot, index: indexOut.commit(), newBytes: objects.newBytes };
+    return { ...scanned, newBytes: objects.newBytes };
   } finally {
     dir.close();
-    indexDir.close();
-    removeAll(scratch);
   }
+}
+
+const contentEverywhere: LevelRules = (_path, _kind, _siblings, parent) => parent;
+
+const ids = new WeakMap<LevelRules, string>();
+let nextId = 0;
+
+/** Functions decide alike when they are one. */
+function idOf(levels: LevelRules): string {
+  const id = ids.get(levels) ?? String(nextId++);
+  ids.set(levels, id);
+  return id;
 }
 
 /** Every entry of a snapshot whose tree the store has, as the model has it. */

@@ -28,6 +28,8 @@ export interface Context {
   /** The user's home directory; undefined when there is none. */
   readonly home: ByteString | undefined;
   readonly log: Logger;
+  /** The program of the threads that help with large trees, and how many; undefined: one thread does everything. */
+  readonly scanThreads?: { readonly program: URL; readonly count: number } | undefined;
   /** Called at the start of each scan of a workspace; undefined where nobody watches. */
   readonly watchScan?: (which: 'before' | 'after') => ScanWatch;
 }

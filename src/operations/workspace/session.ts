@@ -3,7 +3,13 @@ import { CapsuleWriter, toAbsolutePathDocument, toTimeDocument } from '../../cap
 import { AgentdiffError, type Digest, invariant, isRunId, lossyText, type RunId } from '../../core/index.ts';
 import { isSameInode, statPath } from '../../fs/index.ts';
 import { changeDecisions } from '../../policy/index.ts';
-import { type Change, diffSnapshots, type Snapshot, withParticulars } from '../../snapshot/index.ts';
+import {
+  type Change,
+  diffSnapshots,
+  ScanThreads,
+  type Snapshot,
+  withParticulars,
+} from '../../snapshot/index.ts';
 import { type StatIndex, workspaceId } from '../../store/index.ts';
 import { openWorkspaceForWriting, type PendingRun, type WritableWorkspace } from '../../store/write.ts';
 import { assess } from './assess.ts';
@@ -50,12 +56,15 @@ export class Session {
   readonly #request: SessionRequest;
   readonly #begun: Begun;
   readonly #exclude: { dev: bigint; ino: bigint }[];
+  readonly #threads: ScanThreads | undefined;
   #index: StatIndex;
   #newBytes = 0;
   #eventError: AgentdiffError | undefined;
   #isChildStarted = false;
   #isAbandoned = false;
   #before: Snapshot | undefined;
+  /** When the first scan began, nanoseconds since the epoch. */
+  #beforeNs: bigint | undefined;
   #rootState: CapsuleDocument['coverage']['root'];
   #after: Snapshot | undefined;
   #beforeIndex: StatIndex | undefined;
@@ -70,6 +79,8 @@ export class Session {
     const base = statPath(place.store);
     this.#exclude = base === undefined ? [] : [base];
     this.#index = begun.workspace.store.statIndex();
+    const { scanThreads } = context;
+    this.#threads = scanThreads && new ScanThreads(scanThreads.program, scanThreads.count);
   }
 
   /** @throws STORE_… errors; nothing is left behind then */
@@ -220,8 +231,14 @@ export class Session {
 
   #take(which: 'before' | 'after'): TakenSnapshot {
     const watch = this.#context.watchScan?.(which);
+    const startedAtNs = BigInt(this.#context.now()) * 1_000_000n;
+    const sinceNs = this.#beforeNs;
+    this.#beforeNs ??= startedAtNs;
     try {
       return takeSnapshot({
+        startedAtNs,
+        sinceNs,
+        threads: this.#threads,
         context: this.#context,
         workspace: this.workspace,
         runId: this.runId,

@@ -1,7 +1,7 @@
-import type { RunId } from '../../core/index.ts';
-import { mountPoints, type Stat } from '../../fs/index.ts';
+import { canonicalJson, digestOf, type RunId } from '../../core/index.ts';
+import { hasDirectoryTimes, mountPoints, type Stat } from '../../fs/index.ts';
 import { captureLevels, type Policy } from '../../policy/index.ts';
-import { scanWorkspace, type ScanOptions, type Snapshot } from '../../snapshot/index.ts';
+import { type ScanOptions, type ScanThreads, scanWorkspace, type Snapshot } from '../../snapshot/index.ts';
 import type { StatIndex } from '../../store/index.ts';
 import type { WritableWorkspace } from '../../store/write.ts';
 import { newContentBudget, refuseLack } from './budget.ts';
@@ -22,7 +22,12 @@ export interface SnapshotRequest {
   readonly keptBytes: number;
   /** Content that the store has no room for: is it an error, or merely not kept? */
   readonly whenFull: 'stop' | 'lower';
-  readonly onProgress?: NonNullable<ScanOptions['onProgress']> | undefined;
+  /** Nanoseconds since the epoch. */
+  readonly startedAtNs: bigint;
+  /** When the scan before the command began, for the one after it. */
+  readonly sinceNs: bigint | undefined;
+  readonly threads: ScanThreads | undefined;
+  readonly onProgress?: ScanOptions['onProgress'];
 }
 
 export interface TakenSnapshot {
@@ -36,30 +41,39 @@ export interface TakenSnapshot {
  * @throws what the scan and the store throw; STORE_FULL when content finds no room and that is an error
  */
 export function takeSnapshot(request: SnapshotRequest): TakenSnapshot {
-  const { context, workspace, root, policy, exclude, index, keptBytes, onProgress } = request;
+  const { workspace, root, policy, exclude, index, keptBytes } = request;
   const batch = workspace.objectBatch(request.runId);
-  const indexOut = workspace.indexWriter(BigInt(context.now()) * 1_000_000n);
   try {
-    const snapshot = scanWorkspace(root.dir, {
+    const scanned = scanWorkspace(root.dir, {
       levels: captureLevels(policy),
+      levelsId: digestOf(canonicalJson(policy.capture)),
       exclude,
       mounts: mountsBelow(root, mountPoints()),
       rootPath: root.path,
+      hasDirectoryTimes: hasDirectoryTimes(root.path),
+      startedAtNs: request.startedAtNs,
+      sinceNs: request.sinceNs,
       index,
       objects: batch,
-      indexOut,
+      threads: request.threads,
       limits: { ...policy.limits, ...newContentBudget(policy, keptBytes, workspace) },
-      ...(onProgress && { onProgress }),
+      onProgress: request.onProgress,
     });
-    if (request.whenFull === 'stop') refuseLack(snapshot);
+    if (request.whenFull === 'stop') refuseLack(scanned.snapshot);
     batch.commit();
-    const written = indexOut.commit((err) =>
-      context.log.warn({ err }, 'the stat index could not be written'),
-    );
-    return { snapshot, index: written, newBytes: batch.newBytes };
+    if (scanned.index !== index) writeIndex(request, scanned.index);
+    return { ...scanned, newBytes: batch.newBytes };
   } catch (error) {
-    indexOut.abort();
     batch.abort();
     throw error;
+  }
+}
+
+/** It is a cache: a run goes on without it. */
+function writeIndex({ workspace, context }: SnapshotRequest, index: StatIndex): void {
+  try {
+    workspace.writeStatIndex(index);
+  } catch (err) {
+    context.log.warn({ err }, 'the stat index could not be written');
   }
 }

@@ -4,6 +4,7 @@ import {
   type Digest,
   digestOf,
   joinPath,
+  type Name,
   type RelPath,
   ROOT_PATH,
 } from '../../../src/core/index.ts';
@@ -18,7 +19,7 @@ import {
   type Snapshot,
   type State,
 } from '../../../src/snapshot/index.ts';
-import { type IndexRecord, statIdentity } from '../../../src/store/index.ts';
+import { FLAG, type IndexRecord, StatIndex } from '../../../src/store/index.ts';
 
 /** Objects in memory, with counts of what was asked. */
 export class MemoryObjects {
@@ -37,6 +38,14 @@ export class MemoryObjects {
     if (!this.#objects.has(digest)) this.newBytes += bytes.length;
     this.#objects.set(digest, Buffer.from(bytes));
     return digest;
+  }
+
+  putHashed(digest: Digest, bytes: Uint8Array): void {
+    if (this.put(bytes) !== digest) throw new AgentdiffError('INTERNAL', 'not the digest that was announced');
+  }
+
+  putFile(_dir: Dir, _name: Name, _seen: Stat): Digest | undefined {
+    return undefined;
   }
 
   putStream(size: number, produce: (sink: (piece: Uint8Array) => void) => void): Digest {
@@ -59,23 +68,17 @@ export class MemoryObjects {
   }
 }
 
-/** A stat index in memory. Records of files changed at or after `safeBeforeNs` are not relied on. */
+/** The stat index of one scan, for the next. */
 export class MemoryIndex {
-  readonly records = new Map<RelPath, IndexRecord>();
-  readonly order: RelPath[] = [];
-  safeBeforeNs = 2n ** 62n;
+  current = StatIndex.empty();
 
   lookup(path: RelPath): IndexRecord | undefined {
-    return this.records.get(path);
+    return this.current.lookup(path);
   }
 
-  trusted(record: IndexRecord, stat: Stat): boolean {
-    return stat.ctimeNs < this.safeBeforeNs && record.identity === statIdentity(stat);
-  }
-
-  add(path: RelPath, record: IndexRecord): void {
-    this.records.set(path, record);
-    this.order.push(path);
+  isKept(path: RelPath): boolean {
+    const row = this.current.find(path);
+    return row !== undefined && this.current.has(row, FLAG.kept);
   }
 }
 
@@ -87,22 +90,37 @@ const LIMITS: CaptureLimits = {
   maxDepth: 1000,
 };
 
-export type Overrides = Partial<Omit<ScanOptions, 'limits'>> & { limits?: Partial<CaptureLimits> };
+export type Overrides = Partial<Omit<ScanOptions, 'limits' | 'index'>> & {
+  limits?: Partial<CaptureLimits>;
+  /** The index of a scan before. */
+  index?: MemoryIndex;
+  /** Gets the index of this one. */
+  indexOut?: MemoryIndex;
+};
+
+/** So late that no file counts as touched just before the scan. */
+const LONG_AFTER = 2n ** 62n;
 
 /** Scans a directory of the real file system; everything at level `content` unless `overrides` say otherwise. */
-export function scan(path: string, objects: MemoryObjects | undefined, overrides: Overrides = {}): Snapshot {
+export function scan(path: string, objects: MemoryObjects, overrides: Overrides = {}): Snapshot {
+  const { index, indexOut, ...options } = overrides;
   const root = Dir.open(path);
   try {
-    return scanWorkspace(root, {
+    const scanned = scanWorkspace(root, {
       levels: (_path, _kind, _siblings, parent) => parent,
+      levelsId: 'test',
+      hasDirectoryTimes: true,
+      startedAtNs: LONG_AFTER,
       exclude: [],
       mounts: new Set(),
       rootPath: path,
-      index: new MemoryIndex(),
       objects,
-      ...overrides,
+      ...options,
+      index: index?.current ?? StatIndex.empty(),
       limits: { ...LIMITS, ...overrides.limits },
     });
+    if (indexOut !== undefined) indexOut.current = scanned.index;
+    return scanned.snapshot;
   } finally {
     root.close();
   }

@@ -114,18 +114,13 @@ describe.skipIf(process.platform !== 'linux')('scanWorkspace in deep trees', () 
     expect(printed.counts.files).toBe(1201);
   });
 
-  it.skipIf(!hasTool('prlimit'))('gives levels up, not the scan, when it runs out of open files', () => {
+  it.skipIf(!hasTool('prlimit'))('holds few files open, however deep it goes', () => {
     const root = temporaryDir();
     nest(root, 'd', 120);
     fs.writeFileSync(`${root}/z`, 'after');
     const printed = run(['prlimit', '--nofile=64:64'], root);
-    expect(printed.error).toBeUndefined();
-    expect(printed.unobserved).toEqual([{ path: expect.stringMatching(/^d(\/d)+$/), reason: 'too-deep' }]);
-    const files = printed.entries.filter(({ kind }) => kind === 'file');
-    expect(files.length).toBe(printed.counts.files);
-    expect(files.length).toBeGreaterThan(8);
-    expect(files.every(({ content }) => JSON.stringify(content).includes('digest'))).toBe(true);
-    expect(files.map(({ path }) => path)).toContain('z');
+    expect(printed.unobserved).toEqual([]);
+    expect(printed.counts).toEqual({ entries: 241, files: 121 });
     expect(printed.isStable).toBe(true);
   });
 });

@@ -106,13 +106,13 @@ describe('scanWorkspace: names and kinds', () => {
     expect(observed.particulars?.inode).toBe(`${fs.statSync(root).dev}:${fs.statSync(root).ino}`);
   });
 
-  it('gives the same digest for the same tree elsewhere, and without a store', () => {
+  it('gives the same digest for the same tree elsewhere', () => {
     const [one, two] = [temporaryDir(), temporaryDir()];
     for (const root of [one, two]) {
       fs.mkdirSync(`${root}/d`);
       fs.writeFileSync(`${root}/d/f`, 'x');
     }
-    expect(scan(one, undefined).tree).toBe(scan(two, new MemoryObjects()).tree);
+    expect(scan(one, new MemoryObjects()).tree).toBe(scan(two, new MemoryObjects()).tree);
   });
 
   it('reads empty files, files of just the buffer’s size, and longer ones', () => {
@@ -184,7 +184,7 @@ describe('scanWorkspace: what is left out', () => {
     const root = temporaryDir();
     fs.mkdirSync(`${root}/d/e`, { recursive: true });
     fs.writeFileSync(`${root}/f`, 'four');
-    const opened = vi.spyOn(Dir.prototype, 'openDir');
+    const opened = vi.spyOn(Dir.prototype, 'openBelow');
     const objects = new MemoryObjects();
     const snapshot = scan(root, objects, {
       levels: levelsByName(
@@ -195,7 +195,7 @@ describe('scanWorkspace: what is left out', () => {
       ),
     });
     expect(stateAt(objects, snapshot, 'd')?.content).toEqual({ is: 'unknown', reason: 'excluded' });
-    expect(opened).not.toHaveBeenCalled();
+    expect(opened.mock.calls.map(([path]) => path)).toEqual(['']);
     expect(snapshot.unobserved.map(({ path }) => path)).toEqual(['d', 'f']);
     expect(snapshot.lowered).toEqual([
       { path: 'd', level: 'none', rule: 'rule: d', files: 0, bytes: 0 },
@@ -208,15 +208,18 @@ describe('scanWorkspace: what is left out', () => {
     fs.mkdirSync(`${root}/.store/packs`, { recursive: true });
     fs.mkdirSync(`${root}/d`);
     const { dev, ino } = fs.statSync(`${root}/.store`, { bigint: true });
-    const real = Dir.prototype.openDir;
-    vi.spyOn(Dir.prototype, 'openDir').mockImplementationOnce(function (this: Dir, name) {
-      fs.rmdirSync(`${root}/d`);
-      fs.renameSync(`${root}/.store`, `${root}/d`);
-      return real.call(this, name);
+    const real = Dir.prototype.openBelow;
+    vi.spyOn(Dir.prototype, 'openBelow').mockImplementation(function (this: Dir, path, seen) {
+      if (path === 'd') {
+        fs.rmdirSync(`${root}/d`);
+        fs.renameSync(`${root}/.store`, `${root}/d`);
+      }
+      return real.call(this, path, seen);
     });
     const objects = new MemoryObjects();
     const snapshot = scan(root, objects, { exclude: [{ dev, ino }] });
-    expect(stateAt(objects, snapshot, 'd')?.content).toEqual({ is: 'unknown', reason: 'store' });
+    expect(listing(objects, snapshot.tree).has('d/packs' as RelPath)).toBe(false);
+    expect(snapshot.unobserved).toContainEqual({ path: 'd', reason: 'unstable' });
   });
 
   it('stops at the depth that is allowed', () => {
@@ -312,7 +315,7 @@ describe('scanWorkspace: levels and limits', () => {
     objects.put(Buffer.alloc(1025));
     const index = new MemoryIndex();
     expect(scan(root, objects, { limits: { keptFileBytes: 1024 }, indexOut: index }).lowered).toEqual([]);
-    expect(index.lookup('f' as RelPath)?.kept).toBe(true);
+    expect(index.isKept('f' as RelPath)).toBe(true);
   });
 
   it('keeps no more new content than a run may have, and counts only what is new', () => {
@@ -344,28 +347,83 @@ describe('scanWorkspace: the index', () => {
     return root;
   }
 
-  it('opens no file that an earlier scan knew', () => {
+  it('opens nothing that an earlier scan knew, and hands its index on', () => {
     const root = workspace();
     const objects = new MemoryObjects();
     const index = new MemoryIndex();
     const first = scan(root, objects, { indexOut: index });
-    const opened = vi.spyOn(Dir.prototype, 'openFile');
+    const opened = [vi.spyOn(Dir.prototype, 'openFile'), vi.spyOn(Dir.prototype, 'openBelow')];
     const again = new MemoryIndex();
     const second = scan(root, objects, { index, indexOut: again });
-    expect(opened).not.toHaveBeenCalled();
+    for (const calls of opened) expect(calls).not.toHaveBeenCalled();
     expect(second).toEqual(first);
-    expect(again.records).toEqual(index.records);
+    expect(again.current).toBe(index.current);
   });
 
-  it('has a record of every entry, parents first, and asks in the order in which it answers', () => {
+  it('observes only the directories in which something moved, and those above', () => {
+    const root = temporaryDir();
+    for (const at of ['a/b/c', 'a/d', 'e/f']) fs.mkdirSync(`${root}/${at}`, { recursive: true });
+    for (const at of ['a/b/c/f', 'a/d/f', 'a/f', 'e/f/f']) fs.writeFileSync(`${root}/${at}`, at);
+    const [objects, index] = [new MemoryObjects(), new MemoryIndex()];
+    scan(root, objects, { indexOut: index });
+    fs.writeFileSync(`${root}/a/b/c/f`, 'edited');
+    const [opened, listed, read] = (['openBelow', 'names', 'openFile'] as const).map((name) =>
+      vi.spyOn(Dir.prototype, name),
+    );
+    const after = scan(root, objects, { index });
+    expect(opened?.mock.calls.map(([path]) => path)).toEqual(
+      expect.arrayContaining(['', 'a', 'a/b', 'a/b/c']),
+    );
+    expect(opened?.mock.calls.flat()).not.toContain('a/d');
+    expect(opened?.mock.calls.flat()).not.toContain('e');
+    expect(listed).not.toHaveBeenCalled();
+    expect(read?.mock.calls).toEqual([['f']]);
+    expect(after).toEqual(scan(root, objects));
+  });
+
+  it('lists a directory again when a name came or went, and no other', () => {
     const root = workspace();
-    const index = new MemoryIndex();
-    scan(root, new MemoryObjects(), { indexOut: index });
-    expect(index.order).toEqual([ROOT_PATH, 'd', 'd/f', 'g', 'l']);
-    expect(index.lookup('g' as RelPath)).toMatchObject({ nlink: 1, digest: digestOf('two'), kept: true });
-    const asked = vi.spyOn(index, 'lookup');
-    scan(root, new MemoryObjects(), { index });
-    expect(asked.mock.calls.map(([path]) => path)).toEqual(index.order);
+    const [objects, index] = [new MemoryObjects(), new MemoryIndex()];
+    scan(root, objects, { indexOut: index });
+    fs.writeFileSync(`${root}/d/new`, 'new');
+    const listed = vi.spyOn(Dir.prototype, 'names');
+    const opened = vi.spyOn(Dir.prototype, 'openFile');
+    const after = scan(root, objects, { index });
+    expect(listed).toHaveBeenCalledTimes(1);
+    expect(opened.mock.calls).toEqual([['new']]);
+    expect(after).toEqual(scan(root, objects));
+  });
+
+  it('lists every directory where the file system’s directory times are not known to be true', () => {
+    const root = workspace();
+    const [objects, index] = [new MemoryObjects(), new MemoryIndex()];
+    scan(root, objects, { indexOut: index });
+    const listed = vi.spyOn(Dir.prototype, 'names');
+    const opened = vi.spyOn(Dir.prototype, 'openFile');
+    scan(root, objects, { index, hasDirectoryTimes: false });
+    expect(listed).toHaveBeenCalledTimes(2);
+    expect(opened).not.toHaveBeenCalled();
+  });
+
+  it('decides anew under other rules, and reads nothing again for that', () => {
+    const root = workspace();
+    const [objects, index] = [new MemoryObjects(), new MemoryIndex()];
+    scan(root, objects, { indexOut: index });
+    const opened = vi.spyOn(Dir.prototype, 'openFile');
+    const levels = levelsByName(new Map([['d', 'stat']]));
+    const other = scan(root, objects, { index, levels, levelsId: 'other' });
+    expect(opened).not.toHaveBeenCalled();
+    expect(other).toEqual(scan(root, objects, { levels, levelsId: 'other' }));
+  });
+
+  it('knows nothing of another directory at the same place', () => {
+    const root = workspace();
+    const [objects, index] = [new MemoryObjects(), new MemoryIndex()];
+    scan(root, objects, { indexOut: index });
+    fs.renameSync(`${root}/d`, `${root}/e`);
+    const after = scan(root, objects, { index });
+    expect(after).toEqual(scan(root, objects));
+    expect(stateAt(objects, after, 'e/f')).toBeDefined();
   });
 
   it('reads again what the store has lost', () => {
@@ -374,6 +432,7 @@ describe('scanWorkspace: the index', () => {
     const index = new MemoryIndex();
     scan(root, objects, { indexOut: index });
     objects.forget(digestOf('two'));
+    index.current = index.current.withoutKept();
     scan(root, objects, { index });
     expect(objects.has(digestOf('two'))).toBe(true);
   });
@@ -394,8 +453,7 @@ describe('scanWorkspace: the index', () => {
     const root = workspace();
     const objects = new MemoryObjects();
     const index = new MemoryIndex();
-    scan(root, objects, { indexOut: index });
-    index.safeBeforeNs = 0n;
+    scan(root, objects, { indexOut: index, startedAtNs: BigInt(Date.now()) * 1_000_000n });
     const opened = vi.spyOn(Dir.prototype, 'openFile');
     scan(root, objects, { index });
     expect(opened).toHaveBeenCalledTimes(2);
@@ -416,15 +474,15 @@ describe('scanWorkspace: the index', () => {
 describe('scanWorkspace: a workspace that moves meanwhile', () => {
   /** Runs `act` right before the real method is called for `name`. */
   function before(
-    method: 'openFile' | 'openDir' | 'readlink' | 'tryLstat',
+    method: 'openFile' | 'openBelow' | 'readlink' | 'tryLstat',
     name: string,
     act: (call: number) => void,
   ): void {
-    const real = Dir.prototype[method] as (this: Dir, name: Name) => unknown;
+    const real = Dir.prototype[method] as (this: Dir, ...given: unknown[]) => unknown;
     let calls = 0;
-    vi.spyOn(Dir.prototype, method).mockImplementation(function (this: Dir, given: Name) {
-      if (given === name) act(calls++);
-      return real.call(this, given) as never;
+    vi.spyOn(Dir.prototype, method).mockImplementation(function (this: Dir, ...given: unknown[]) {
+      if (given[0] === name) act(calls++);
+      return real.call(this, ...given) as never;
     });
   }
 
@@ -447,7 +505,7 @@ describe('scanWorkspace: a workspace that moves meanwhile', () => {
     const root = temporaryDir();
     fs.mkdirSync(`${root}/d`);
     fs.symlinkSync('x', `${root}/l`);
-    before('openDir', 'd', () => fs.rmSync(`${root}/d`, { recursive: true, force: true }));
+    before('openBelow', 'd', () => fs.rmSync(`${root}/d`, { recursive: true, force: true }));
     before('readlink', 'l', () => fs.rmSync(`${root}/l`, { force: true }));
     expect(scanned(root)).toMatchObject({ paths: [], unobserved: [] });
   });
@@ -485,14 +543,31 @@ describe('scanWorkspace: a workspace that moves meanwhile', () => {
     expect(objects.puts).toBe(1); // the root's tree
   });
 
-  it('sees what a name leads to now when its kind changes', () => {
+  it('does not follow what takes the place of a directory before it is entered', () => {
     const root = temporaryDir();
     fs.mkdirSync(`${root}/f`);
-    before('openDir', 'f', () => {
+    before('openBelow', 'f', () => {
       fs.rmSync(`${root}/f`, { recursive: true });
       fs.symlinkSync('/', `${root}/f`);
     });
-    expect(scanned(root)).toMatchObject({ content: { kind: 'symlink' }, unobserved: [] });
+    expect(scanned(root)).toMatchObject({
+      content: { content: { is: 'unknown', reason: 'unstable' } },
+      paths: ['f'],
+      unobserved: [{ path: 'f', reason: 'unstable' }],
+    });
+  });
+
+  it('does not take another directory for one that was moved away', () => {
+    const root = temporaryDir();
+    fs.mkdirSync(`${root}/f/inside`, { recursive: true });
+    fs.mkdirSync(`${root}/other`);
+    before('openBelow', 'f', () => {
+      fs.renameSync(`${root}/f`, `${root}/gone`);
+      fs.renameSync(`${root}/other`, `${root}/f`);
+    });
+    expect(scanned(root)).toMatchObject({
+      unobserved: expect.arrayContaining([{ path: 'f', reason: 'unstable' }]),
+    });
   });
 
   it('does not mind entries that come and go in a directory', () => {

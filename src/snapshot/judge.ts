@@ -1,0 +1,112 @@
+import { isMarked, type RelPath, ROOT_PATH, splitPath } from '../core/index.ts';
+import type { Dir } from '../fs/index.ts';
+import { CONTENT, FLAG, type StatIndex } from '../store/index.ts';
+import { LEVELS } from './codes.ts';
+import type { ScanOptions } from './options.ts';
+import type { ProgressCounter } from './progress.ts';
+import { takeTurns } from './turns.ts';
+import { MOVED, UnmovedCheck, type Verdicts } from './unmoved.ts';
+
+/** Below so many looks the threads are not worth their start: some 20 ms. */
+const LOOKS_FOR_THREADS = 20_000;
+
+/** Objects up to this size are in packs, and what the index says of those was compared with the packs that there are. */
+const PACKED_BYTES = 1 << 20;
+
+/** What is known of the workspace before anything of it is read: which parts of the index are still true. */
+export interface Judgement {
+  readonly verdicts: Verdicts;
+  /** Is everything below the directory, and its own list of names, as the index says? */
+  isWhole(directory: number): boolean;
+}
+
+/**
+ * Looks at all that the index knows.
+ * @returns undefined when its verdicts would mean nothing: it is empty, of another root, or made under other rules
+ */
+export function judge(
+  root: Dir,
+  options: ScanOptions,
+  rulesId: string,
+  progress: ProgressCounter,
+): Judgement | undefined {
+  const { index } = options;
+  if (index.counts.rows === 0 || index.notes.rulesId !== rulesId || !options.hasDirectoryTimes)
+    return undefined;
+  const { dev, ino } = root.identity;
+  if (index.device(0) !== dev || index.ino(0) !== ino) return undefined;
+  const verdicts: Verdicts = {
+    directories: new Uint8Array(new SharedArrayBuffer(index.counts.dirs)),
+    rows: new Uint8Array(new SharedArrayBuffer(index.counts.rows)),
+  };
+  check(root, options, verdicts, progress);
+  distrustMounts(options, verdicts);
+  distrustLostObjects(options, verdicts);
+  const moved: number[] = [];
+  for (let directory = 0; directory < index.counts.dirs; directory++)
+    if (verdicts.directories[directory] !== MOVED.nothing) moved.push(directory);
+  return {
+    verdicts,
+    isWhole: (directory) => {
+      const next = moved[lowerBound(moved, directory)] ?? Number.POSITIVE_INFINITY;
+      return next >= (index.columns.dirEnd[directory] ?? 0);
+    },
+  };
+}
+
+function check(root: Dir, { index, rootPath, threads }: ScanOptions, verdicts: Verdicts, progress: ProgressCounter): void {
+  // By its own path: each link on the way costs, the one in /proc too. Should it lead elsewhere by now, nothing will be found unmoved.
+  const path = isMarked(rootPath) ? root.place : rootPath;
+  const { dirs } = index.counts;
+  const { dirFirst } = index.columns;
+  const onTurn = (from: number, to: number): void =>
+    progress.looked((dirFirst[to] ?? 0) - (dirFirst[from] ?? 0), to - from);
+  if (threads !== undefined && looks(index) >= LOOKS_FOR_THREADS)
+    return threads.check(index, path, verdicts, onTurn);
+  const alone = new UnmovedCheck(index, path, verdicts);
+  const turns = new Int32Array(new SharedArrayBuffer(4));
+  takeTurns(alone, dirs, turns, onTurn);
+}
+
+/** The calls that a check takes. */
+function looks(index: StatIndex): number {
+  const { dirLevel, dirFirst } = index.columns;
+  const structure = LEVELS.indexOf('structure');
+  let count = index.counts.dirs;
+  for (let directory = 0; directory < index.counts.dirs; directory++)
+    if (dirLevel[directory] !== structure)
+      count += (dirFirst[directory + 1] ?? 0) - (dirFirst[directory] ?? 0);
+  return count;
+}
+
+/** A mount can lie over the very directory that was there before. */
+function distrustMounts({ index, mounts }: ScanOptions, { directories }: Verdicts): void {
+  for (const mount of mounts) {
+    const row = index.find(splitPath(mount as RelPath)?.parent ?? ROOT_PATH);
+    if (row !== undefined) directories[row === 0 ? 0 : (index.columns.directory[row] ?? 0)] = MOVED.listing;
+  }
+}
+
+/** Large objects are few: each is asked for. */
+function distrustLostObjects({ index, objects }: ScanOptions, { directories, rows }: Verdicts): void {
+  const { size, content, dirFirst } = index.columns;
+  for (let row = 0; row < index.counts.rows; row++) {
+    if ((size[row] ?? 0) <= PACKED_BYTES || content[row] !== CONTENT.digest || !index.has(row, FLAG.kept))
+      continue;
+    if (objects.has(index.digestOf(row))) continue;
+    const directory = lowerBound(dirFirst, row + 1) - 1;
+    rows[row] = 0;
+    directories[directory] = Math.min(directories[directory] ?? 0, MOVED.entries);
+  }
+}
+
+/** Where in an ascending list the first value that is not below `value` stands. */
+function lowerBound(list: ArrayLike<number>, value: number): number {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((list[middle] ?? 0) < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,147 @@
+import { type MessagePort, MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import type { ByteString } from '../core/index.ts';
+import type { IndexNotes, StatIndex } from '../store/index.ts';
+import type { ReadRequest, ReadResult } from './reading.ts';
+import { takeTurns, TURN } from './turns.ts';
+import { UnmovedCheck, type Verdicts } from './unmoved.ts';
+
+/** What a thread is told at its start. */
+export interface ThreadData {
+  readonly port: MessagePort;
+  /** Counted up, with a notification, when a thread has something to tell. */
+  readonly signal: Int32Array<SharedArrayBuffer>;
+}
+
+export type ThreadTask =
+  | {
+      readonly do: 'check';
+      readonly index: SharedArrayBuffer;
+      readonly notes: IndexNotes;
+      readonly root: ByteString;
+      readonly verdicts: Verdicts;
+      readonly turns: Int32Array<SharedArrayBuffer>;
+    }
+  | { readonly do: 'read'; readonly id: number; readonly root: ByteString; readonly request: ReadRequest };
+
+export interface ThreadAnswer {
+  readonly id: number;
+  /** Undefined when the thread could not: whoever asked does it. */
+  readonly result: ReadResult | undefined;
+}
+
+/** So many requests wait at a thread: one in work, and one so that it does not run dry. */
+const QUEUED = 2;
+
+/**
+ * A thread that says nothing for so long (ms) counts as lost; what it was asked to do is done by the scan itself then. It is a matter of speed
+ * only: the answer that comes late is the same or not used.
+ */
+const PATIENCE_MS = 2000;
+
+interface Thread {
+  readonly port: MessagePort;
+  readonly queued: Set<number>;
+  isLost: boolean;
+}
+
+/**
+ * Threads beside the one that scans, for looking at entries and reading small files. They are started when they are first needed, live as long
+ * as the process, and do not keep it alive. What they do is done without them as well, in more time.
+ */
+export class ScanThreads {
+  readonly #program: URL;
+  readonly #count: number;
+  readonly #signal = new Int32Array(new SharedArrayBuffer(4));
+  #threads: Thread[] | undefined;
+  #nextId = 1;
+
+  /**
+   * @param program the bundled `thread.ts`
+   * @param count how many; one less than there are processors is a good number
+   */
+  constructor(program: URL, count: number) {
+    this.#program = program;
+    this.#count = count;
+  }
+
+  /** Checks all directories of the index; this thread takes its turns too. */
+  check(
+    index: StatIndex,
+    root: ByteString,
+    verdicts: Verdicts,
+    onTurn: (from: number, to: number) => void,
+  ): void {
+    const { buffer, notes, counts } = index;
+    const turns = new Int32Array(new SharedArrayBuffer(3 * 4));
+    const task: ThreadTask = { do: 'check', index: buffer, notes, root, verdicts, turns };
+    for (const { port } of this.#started()) port.postMessage(task);
+    takeTurns(new UnmovedCheck(index, root, verdicts), counts.dirs, turns, onTurn);
+    for (;;) {
+      const ended = Atomics.load(turns, TURN.ended);
+      // One that begins only now finds no turn left.
+      if (Atomics.load(turns, TURN.begun) === ended) return;
+      if (Atomics.wait(turns, TURN.ended, ended, PATIENCE_MS) === 'timed-out') return;
+    }
+  }
+
+  /** @returns a number for the answer; undefined when every thread has enough to do */
+  submit(root: ByteString, request: ReadRequest): number | undefined {
+    const thread = this.#started().find(({ queued, isLost }) => !isLost && queued.size < QUEUED);
+    if (thread === undefined) return undefined;
+    const id = this.#nextId++;
+    thread.queued.add(id);
+    const task: ThreadTask = { do: 'read', id, root, request };
+    thread.port.postMessage(task, [request.stats.buffer]);
+    return id;
+  }
+
+  /** Answers that have come. */
+  collect(): ThreadAnswer[] {
+    const answers: ThreadAnswer[] = [];
+    for (const { port, queued } of this.#threads ?? []) {
+      for (;;) {
+        const received: { message: ThreadAnswer } | undefined = receiveMessageOnPort(port);
+        if (received === undefined) break;
+        if (queued.delete(received.message.id)) answers.push(received.message);
+      }
+    }
+    return answers;
+  }
+
+  /** Waits until there is an answer; `undefined` results stand for requests of threads that are lost. */
+  wait(): ThreadAnswer[] {
+    for (;;) {
+      const seen = Atomics.load(this.#signal, 0);
+      const answers = this.collect();
+      if (answers.length > 0) return answers;
+      if (Atomics.wait(this.#signal, 0, seen, PATIENCE_MS) === 'timed-out') return this.#giveUp();
+    }
+  }
+
+  #giveUp(): ThreadAnswer[] {
+    const lost: ThreadAnswer[] = [];
+    for (const thread of this.#threads ?? []) {
+      if (thread.queued.size === 0) continue;
+      thread.isLost = true;
+      for (const id of thread.queued) lost.push({ id, result: undefined });
+      thread.queued.clear();
+    }
+    return lost;
+  }
+
+  #started(): Thread[] {
+    this.#threads ??= Array.from({ length: this.#count }, () => this.#start());
+    return this.#threads;
+  }
+
+  #start(): Thread {
+    const { port1, port2 } = new MessageChannel();
+    const data: ThreadData = { port: port2, signal: this.#signal };
+    const worker = new Worker(this.#program, { workerData: data, transferList: [port2], execArgv: [] });
+    // It fails on its own: whoever waits for it has other ways.
+    worker.on('error', () => undefined);
+    worker.unref();
+    port1.unref();
+    return { port: port1, queued: new Set(), isLost: false };
+  }
+}
