@@ -94,7 +94,7 @@ export class Dir {
 
   #openSteps(path: Buffer): Dir {
     this.verify();
-    const at = Buffer.concat([Buffer.from(`${this.#path}/`), path]);
+    const at = Buffer.concat([Buffer.from(this.#path), Buffer.from('/'), path]);
     const dir = new Dir(fs.openSync(at, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), at, this.anchoring);
     return this.#checked(dir, () => dir.close());
   }
@@ -335,7 +335,7 @@ export function readSmallFile(
   dir: Dir,
   name: Name,
   maxBytes: number,
-  allocate: (bytes: number) => Buffer = Buffer.allocUnsafe,
+  allocate: (length: number) => Buffer = (length) => Buffer.allocUnsafe(length),
 ): Buffer {
   const seen = dir.lstat(name);
   if (seen.kind !== 'file') throw new FileMoved();

@@ -13,6 +13,9 @@ const LOOKS_FOR_THREADS = 20_000;
 /** Objects up to this size are in packs, and what the index says of those was compared with the packs that there are. */
 const PACKED_BYTES = 1 << 20;
 
+/** A tree of fewer entries is no large object: a record takes some 100 bytes and at most 400. */
+const LARGE_TREE_ROWS = Math.floor(PACKED_BYTES / 400);
+
 /** What is known of the workspace before anything of it is read: which parts of the index are still true. */
 export interface Judgement {
   readonly verdicts: Verdicts;
@@ -54,7 +57,12 @@ export function judge(
   };
 }
 
-function check(root: Dir, { index, rootPath, threads }: ScanOptions, verdicts: Verdicts, progress: ProgressCounter): void {
+function check(
+  root: Dir,
+  { index, rootPath, threads }: ScanOptions,
+  verdicts: Verdicts,
+  progress: ProgressCounter,
+): void {
   // By its own path: each link on the way costs, the one in /proc too. Should it lead elsewhere by now, nothing will be found unmoved.
   const path = isMarked(rootPath) ? root.place : rootPath;
   const { dirs } = index.counts;
@@ -89,7 +97,7 @@ function distrustMounts({ index, mounts }: ScanOptions, { directories }: Verdict
 
 /** Large objects are few: each is asked for. */
 function distrustLostObjects({ index, objects }: ScanOptions, { directories, rows }: Verdicts): void {
-  const { size, content, dirFirst } = index.columns;
+  const { size, content, dirFirst, dirRow } = index.columns;
   for (let row = 0; row < index.counts.rows; row++) {
     if ((size[row] ?? 0) <= PACKED_BYTES || content[row] !== CONTENT.digest || !index.has(row, FLAG.kept))
       continue;
@@ -97,6 +105,11 @@ function distrustLostObjects({ index, objects }: ScanOptions, { directories, row
     const directory = lowerBound(dirFirst, row + 1) - 1;
     rows[row] = 0;
     directories[directory] = Math.min(directories[directory] ?? 0, MOVED.entries);
+  }
+  for (let directory = 0; directory < index.counts.dirs; directory++) {
+    const [from, to] = index.rowsOf(directory);
+    if (to - from < LARGE_TREE_ROWS || objects.has(index.digestOf(dirRow[directory] ?? 0))) continue;
+    directories[directory] = MOVED.listing;
   }
 }
 

@@ -26,7 +26,7 @@ export function stateOfRow(index: StatIndex, row: number): State {
 
 function contentOfRow(index: StatIndex, row: number): Content {
   const { content, size } = index.columns;
-  switch (content[row]) {
+  switch (content[row] ?? CONTENT.unknown) {
     case CONTENT.digest:
       return digestContent(index.digestOf(row));
     case CONTENT.identity:

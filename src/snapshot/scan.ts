@@ -302,7 +302,7 @@ class Scan {
   }
 
   #addBelow(
-    { visit, directory, decision: above, below }: Listing,
+    { visit, directory, below }: Listing,
     path: RelPath,
     row: number,
     identity: Visit['identity'],

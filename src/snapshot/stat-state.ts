@@ -1,21 +1,11 @@
 import type { Digest } from '../core/index.ts';
 import type { EntryKind, Stat } from '../fs/index.ts';
 import { statIdentity } from '../store/index.ts';
-import type { Content, Particulars, State, StatIdentity, UnobservedReason } from './state.ts';
+import type { Content, State, StatIdentity, UnobservedReason } from './state.ts';
 
 /** The stat identity of an entry, see {@link StatIdentity}. */
 export function identityOf(stat: Stat): StatIdentity {
   return statIdentity(stat) as StatIdentity;
-}
-
-export function particularsOf(stat: Stat): Particulars {
-  return { mtimeNs: stat.mtimeNs, nlink: stat.nlink, inode: `${stat.dev}:${stat.ino}` };
-}
-
-/** The state of an entry with this metadata and content; a symlink's size is that of its target, see {@link State}. */
-export function stateOf(stat: Stat, content: Content): State {
-  const { kind, mode, uid, gid } = stat;
-  return { kind, mode, uid, gid, size: hasSize(kind) ? stat.size : 0, content };
 }
 
 /** Only these kinds have a size that is compared. */
@@ -25,28 +15,6 @@ export function hasSize(kind: EntryKind): boolean {
 
 export function digestContent(digest: Digest): Content {
   return { is: 'digest', digest };
-}
-
-export function unknownContent(reason: UnobservedReason, stat?: Stat): Content {
-  return stat === undefined
-    ? { is: 'unknown', reason }
-    : { is: 'unknown', reason, identity: identityOf(stat) };
-}
-
-/** What is there to know of an entry that has no bytes; undefined for kinds that have some. */
-export function contentWithoutBytes(stat: Stat): Content | undefined {
-  switch (stat.kind) {
-    case 'character-device':
-    case 'block-device':
-      return { is: 'device', number: deviceNumber(stat.rdev) };
-    case 'fifo':
-    case 'socket':
-      return { is: 'nothing' };
-    case 'file':
-    case 'directory':
-    case 'symlink':
-      return undefined;
-  }
 }
 
 /** `major:minor` of a Linux device number as the C library encodes it (gnu_dev_major and gnu_dev_minor of glibc; musl is the same). */

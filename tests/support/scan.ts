@@ -79,6 +79,8 @@ export class Objects {
 
 export interface Overrides {
   readonly levels?: LevelRules;
+  /** Names `levels`: two functions with the same name decide the same. */
+  readonly levelsId?: string;
   readonly limits?: Partial<CaptureLimits>;
   readonly mounts?: ReadonlySet<string>;
   /**
@@ -110,23 +112,25 @@ export interface Scanned {
 export async function scanOnce(
   root: string,
   objects: Objects,
-  previous: Index = StatIndex.empty(),
+  previous?: Index,
   overrides: Overrides = {},
 ): Promise<Scanned> {
   const dir = Dir.open(root);
   try {
-    const { startedAtNs = FAR_FUTURE_NS, levels = contentEverywhere, limits, mounts } = overrides;
+    const { startedAtNs = FAR_FUTURE_NS, levels, levelsId = 'content', limits, mounts } = overrides;
     objects.newBytes = 0;
     const scanned = scanWorkspace(dir, {
-      levels,
-      levelsId: idOf(levels),
+      levels: levels ?? ((_path, _kind, _siblings, parent) => parent),
+      levelsId,
+      hasDirectoryTimes: true,
+      startedAtNs,
       exclude: [],
       mounts: mounts ?? new Set(),
       rootPath: root,
-      hasDirectoryTimes: true,
-      startedAtNs,
       // A store whose packs are not those that the index names hands it out like this.
-      index: objects.hasLost ? previous.withoutKept() : previous,
+      index: objects.hasLost
+        ? (previous ?? StatIndex.empty()).withoutKept()
+        : (previous ?? StatIndex.empty()),
       objects,
       limits: { ...LIMITS, ...limits },
     });
@@ -134,18 +138,6 @@ export async function scanOnce(
   } finally {
     dir.close();
   }
-}
-
-const contentEverywhere: LevelRules = (_path, _kind, _siblings, parent) => parent;
-
-const ids = new WeakMap<LevelRules, string>();
-let nextId = 0;
-
-/** Functions decide alike when they are one. */
-function idOf(levels: LevelRules): string {
-  const id = ids.get(levels) ?? String(nextId++);
-  ids.set(levels, id);
-  return id;
 }
 
 /** Every entry of a snapshot whose tree the store has, as the model has it. */

@@ -186,10 +186,13 @@ export class IndexBuilder {
       c[name].set(old[name].subarray(from, to), directory);
     for (let at = from; at < to; at++) {
       const now = at + dirShift;
-      c.dirRow[now] = (old.dirRow[at] ?? 0) + rowShift;
-      c.dirParent[now] = (old.dirParent[at] ?? 0) + dirShift;
       c.dirFirst[now] = (old.dirFirst[at] ?? 0) + rowShift;
-      c.directory[c.dirRow[now] ?? 0] = now;
+      // The top one's own row and parent are not among what is copied.
+      if (at === from) continue;
+      const own = (old.dirRow[at] ?? 0) + rowShift;
+      c.dirRow[now] = own;
+      c.dirParent[now] = (old.dirParent[at] ?? 0) + dirShift;
+      c.directory[own] = now;
     }
     c.dirFirst[this.#used.dirs] = this.#used.rows;
     c.dirParent[directory] = parent;

@@ -146,7 +146,7 @@ export const SHAPES: Readonly<Record<keyof Columns, Shape>> = {
 /** Columns begin at multiples of this, so that every type can lie anywhere. */
 const ALIGNMENT = 8;
 
-export function aligned(offset: number): number {
+function aligned(offset: number): number {
   return Math.ceil(offset / ALIGNMENT) * ALIGNMENT;
 }
 

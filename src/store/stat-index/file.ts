@@ -3,7 +3,6 @@ import type { Dir } from '../../fs/index.ts';
 import { createFile, removeQuietly, rename, temporaryName } from '../../fs/write.ts';
 import { writing } from '../failures.ts';
 import { FILE, MODE } from '../layout.ts';
-import type { StatIndex } from './stat-index.ts';
 
 /**
  * Replaces the index in the store. Atomic, not durable: after a crash of the machine it may be empty. It is a cache: that it could not be

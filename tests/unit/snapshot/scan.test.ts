@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import { execFileSync } from 'node:child_process';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { digestOf, fromBytes, type Name, type RelPath, ROOT_PATH } from '../../../src/core/index.ts';
+import { digestOf, fromBytes, type RelPath } from '../../../src/core/index.ts';
 import { Dir, OpenFile } from '../../../src/fs/index.ts';
 import type { LevelRules } from '../../../src/snapshot/index.ts';
 import { temporaryDir } from '../../support/temporary.ts';
