@@ -101,7 +101,7 @@ function activeRun(store: WorkspaceStore, now: number): RunId | undefined {
 }
 
 /**
- * Carries a plan out: leftovers, then capsules, oldest first, then the stat index, then objects. What is killed on the way has removed less.
+ * Carries a plan out: leftovers, then capsules, oldest first, then objects. What is killed on the way has removed less.
  * @param check throws when the plan is not the one that was agreed to
  */
 export function collect(
@@ -116,9 +116,6 @@ export function collect(
   retention.removeLeftovers();
   const removed = goingOf(plan);
   for (const runId of removed) retention.removeCapsule(runId);
-  const { dropped, rewritten, large } = plan.sweep;
-  if (dropped.length + large.length > 0 || rewritten.some(({ deadBytes }) => deadBytes > 0))
-    retention.dropIndex();
   const damagedPacks = retention.sweep(plan.sweep, needed.digests);
   return { plan, done: { removed, damagedPacks, sizeBytes: workspace.size() } };
 }

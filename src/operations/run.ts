@@ -155,7 +155,7 @@ async function observeChild(
   const supervision = decision.permit && superviseChild(context, session, decision.permit);
   try {
     const child = await supervision?.ended;
-    return finish(context, request, root, session, decision, child);
+    return await finish(context, request, root, session, decision, child);
   } finally {
     supervision?.release();
   }
@@ -176,14 +176,14 @@ function superviseChild(context: Context, session: Session, permit: LaunchPermit
 }
 
 /** From here on the child's own status counts most, whatever becomes of the capsule. */
-function finish(
+async function finish(
   context: Context,
   request: RunRequest,
   root: Root,
   session: Session,
   decision: LaunchDecision,
   child: ChildResult | undefined,
-): RunReport {
+): Promise<RunReport> {
   const exit = toExitDocument(child);
   const problem = problemOf(context, request, decision, child);
   const summarizer = new Summarizer();
@@ -201,7 +201,7 @@ function finish(
     );
     const exitStatus = exitStatusOfRun(exit, problem, sealed.capsule, request.failOn);
     const added = { run: session.runId, bytes: session.newBytes, lackedRoom: session.lackedRoom };
-    const retention = keepBudget(session.workspace, added, context.now(), session.storeBudget);
+    const retention = await keepBudget(session.workspace, added, context.now(), session.storeBudget);
     return {
       ...report,
       sealed,

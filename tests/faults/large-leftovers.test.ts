@@ -31,8 +31,8 @@ it(`K8: runs killed while they store a large file leave nothing that the next ru
     killed(box, ['run', '--', 'true'], 'any', at);
     const bytes = fs.existsSync(box.store) ? storeBytes(box) : 0;
     if (bytes > BESIDE && bytes < LARGE) partly++;
-    // What one run left is gone before the next one adds its own.
-    expect(bytes, `killed before call ${at} of ${total}`).toBeLessThan(LARGE + BESIDE);
+    // What one run left is gone before the next one adds its own; beside it there may be the whole object of a run that got further.
+    expect(bytes, `killed before call ${at} of ${total}`).toBeLessThan(2 * LARGE + BESIDE);
   }
   expect(partly, 'some were killed in the middle of the file').toBeGreaterThan(0);
   const { status, stderr } = box.agentdiff(['run', '--', 'rm', 'big']);

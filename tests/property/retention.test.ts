@@ -82,7 +82,7 @@ async function carryOut(
       await collected(box, each.rules);
       return;
     case 'after-run':
-      afterRun(box, each.budget);
+      await afterRun(box, each.budget);
       return;
     case 'pin': {
       const sealed = sealedIds(box);
@@ -108,11 +108,11 @@ function apply(
   fs.writeFileSync(box.at(name), bytes);
 }
 
-function afterRun(box: Setting, budget: number): void {
+async function afterRun(box: Setting, budget: number): Promise<void> {
   const root = fs.realpathSync(box.ws);
   const workspace = openWorkspaceForWriting(box.store, { id: workspaceId(root), root }, { now: Date.now() });
   const run = workspace.store.sealed().at(-1);
-  const note = run && keepBudget(workspace, { run, bytes: 0 }, Date.now(), budget);
+  const note = run && (await keepBudget(workspace, { run, bytes: 0 }, Date.now(), budget));
   workspace.close();
   expect(note?.kind).not.toBe('failed');
 }

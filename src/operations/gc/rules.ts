@@ -2,13 +2,6 @@ import { type RunId, timeOfRun } from '../../core/index.ts';
 import { loadPolicy } from '../workspace/policy-file.ts';
 import type { Root } from '../workspace/root.ts';
 
-/**
- * Retention by itself begins when the store has come so near to its budget, because a run that finds no room for new content is refused; and it
- * goes on down to the second share, because else the next run would have it begin again.
- */
-export const NEAR_SHARE = 0.9;
-export const TARGET_SHARE = 0.75;
-
 /** What stays. A capsule that one of the keep-rules covers never goes; without any, all but the newest may. */
 export interface RetentionRules {
   /** The newest so many capsules. */

@@ -1,7 +1,7 @@
-import { type ByteString, errnoOf, type Name, newRunId, type RunId } from '../../core/index.ts';
-import { removeFile, removeTree, rename, syncDir } from '../../fs/write.ts';
+import { type ByteString, type Name, newRunId, type RunId } from '../../core/index.ts';
+import { removeTree, rename, syncDir } from '../../fs/write.ts';
 import { writing } from '../failures.ts';
-import { FILE, removedCapsuleName } from '../layout.ts';
+import { removedCapsuleName } from '../layout.ts';
 import { removeLeftovers } from '../leftovers.ts';
 import type { Lock } from '../lock.ts';
 import type { StoreFolders } from '../unfinished.ts';
@@ -43,19 +43,6 @@ export class Retention {
       removeTree(capsules, removed);
     });
     this.#lock.touch(this.#now);
-  }
-
-  /** The stat index says of contents that they are kept: it goes before they do. The next scan reads every file once. */
-  dropIndex(): void {
-    const { workspace } = this.#folders;
-    writing(this.#base, () => {
-      try {
-        removeFile(workspace, FILE.index);
-      } catch (error) {
-        if (errnoOf(error) !== 'ENOENT') throw error;
-      }
-      syncDir(workspace);
-    });
   }
 
   /** See {@link sweep}. @returns packs that hold something damaged and stay */
