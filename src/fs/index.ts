@@ -12,6 +12,7 @@ export {
   readSmallFile,
   readWhole,
 } from './dir.ts';
+export { inside } from './inside.ts';
 export {
   effectiveUser,
   freeSpace,

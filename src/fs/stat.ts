@@ -43,7 +43,11 @@ const KINDS: ReadonlyMap<number, EntryKind> = new Map<number, EntryKind>([
 
 /** The kind that `st_mode` tells. */
 export function kindOfMode(mode: number): EntryKind {
-  const kind = KINDS.get(mode & constants.S_IFMT);
+  const type = mode & constants.S_IFMT;
+  // Asked for every entry, and nearly always one of these.
+  if (type === constants.S_IFREG) return 'file';
+  if (type === constants.S_IFDIR) return 'directory';
+  const kind = KINDS.get(type);
   invariant(kind !== undefined, `unknown file type ${mode.toString(8)}`);
   return kind;
 }

@@ -21,6 +21,11 @@ export class NewFile extends OpenFile {
     for (let done = 0; done < bytes.length; ) done += fs.writeSync(this.fd, bytes, done);
   }
 
+  /** Has the system begin to write out what is there, while we go on: {@link sync} waits less then. Promises nothing. */
+  beginSync(): void {
+    fs.fdatasync(this.fd, () => undefined);
+  }
+
   chmod(mode: number): void {
     fs.fchmodSync(this.fd, mode);
   }

@@ -93,6 +93,8 @@ export class Contents {
   readonly #unkept: Unkept[] = [];
   /** An error in this moment is one of the store, not of the file that is read. */
   #isStoring = false;
+  /** Small files so far. */
+  #queued = 0;
   #waiting: Waiting[] = [];
   #bytes = 0;
 
@@ -145,6 +147,7 @@ export class Contents {
   }
 
   #queue(waiting: Waiting): void {
+    this.#queued++;
     this.#waiting.push(waiting);
     this.#bytes += waiting.file.stat.size;
     if (this.#waiting.length < GROUP.files && this.#bytes < GROUP.bytes) return;
@@ -160,7 +163,8 @@ export class Contents {
     this.#bytes = 0;
     const { threads } = this.#options;
     if (threads !== undefined) this.#take(threads.collect());
-    const id = threads?.submit(this.#root.place, request);
+    const areWorth = threads?.areWorth({ looks: 0, files: this.#queued }) === true;
+    const id = areWorth ? threads?.submit(this.#root.place, request) : undefined;
     if (id === undefined) this.#store(waiting, readFiles(this.#root, request));
     else this.#sent.set(id, { request, waiting });
   }
@@ -194,10 +198,8 @@ export class Contents {
   #storeSmall(place: GroupPlace, file: FileSeen, plan: Plan, digest: Digest, bytes: Uint8Array): void {
     const { objects } = this.#options;
     if (plan.level === 'digest') return this.#hashed(file.row, digest, plan);
-    if (!objects.has(digest)) {
-      if (!this.#fits(file.stat.size)) return this.#overBudget(place, file.row, digest);
-      objects.putHashed(digest, bytes);
-    }
+    if (!this.#fits(file.stat.size) && !objects.has(digest)) return this.#overBudget(place, file.row, digest);
+    objects.putHashed(digest, bytes);
     this.#kept(file.row, digest, plan);
   }
 

@@ -1,14 +1,11 @@
-import { isMarked, type RelPath, ROOT_PATH, splitPath } from '../core/index.ts';
-import type { Dir } from '../fs/index.ts';
+import { type RelPath, ROOT_PATH, splitPath } from '../core/index.ts';
+import { type Dir, inside } from '../fs/index.ts';
 import { CONTENT, FLAG, type StatIndex } from '../store/index.ts';
 import { LEVELS } from './codes.ts';
 import type { ScanOptions } from './options.ts';
 import type { ProgressCounter } from './progress.ts';
 import { takeTurns } from './turns.ts';
 import { MOVED, UnmovedCheck, type Verdicts } from './unmoved.ts';
-
-/** Below so many looks the threads are not worth their start: some 20 ms. */
-const LOOKS_FOR_THREADS = 20_000;
 
 /** Objects up to this size are in packs, and what the index says of those was compared with the packs that there are. */
 const PACKED_BYTES = 1 << 20;
@@ -59,25 +56,23 @@ export function judge(
 
 function check(
   root: Dir,
-  { index, rootPath, threads }: ScanOptions,
+  { index, threads }: ScanOptions,
   verdicts: Verdicts,
   progress: ProgressCounter,
 ): void {
-  // By its own path: each link on the way costs, the one in /proc too. Should it lead elsewhere by now, nothing will be found unmoved.
-  const path = isMarked(rootPath) ? root.place : rootPath;
-  const { dirs } = index.counts;
   const { dirFirst } = index.columns;
   const onTurn = (from: number, to: number): void =>
     progress.looked((dirFirst[to] ?? 0) - (dirFirst[from] ?? 0), to - from);
-  if (threads !== undefined && looks(index) >= LOOKS_FOR_THREADS)
-    return threads.check(index, path, verdicts, onTurn);
-  const alone = new UnmovedCheck(index, path, verdicts);
-  const turns = new Int32Array(new SharedArrayBuffer(4));
-  takeTurns(alone, dirs, turns, onTurn);
+  inside(root, (prefix) => {
+    if (threads?.areWorth({ looks: looksOf(index), files: 0 }) === true)
+      return threads.check(index, prefix, verdicts, onTurn);
+    const turns = new Int32Array(new SharedArrayBuffer(4));
+    takeTurns(new UnmovedCheck(index, prefix, verdicts), index.counts.dirs, turns, onTurn);
+  });
 }
 
-/** The calls that a check takes. */
-function looks(index: StatIndex): number {
+/** The calls that the check of an index takes. */
+export function looksOf(index: StatIndex): number {
   const { dirLevel, dirFirst } = index.columns;
   const structure = LEVELS.indexOf('structure');
   let count = index.counts.dirs;

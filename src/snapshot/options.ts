@@ -2,7 +2,7 @@ import type { ByteString, Name, RelPath } from '../core/index.ts';
 import type { EntryKind, Stat } from '../fs/index.ts';
 import type { StatIndex } from '../store/index.ts';
 import type { ObjectBatch } from '../store/write.ts';
-import type { CaptureLevel } from './state.ts';
+import type { CaptureLevel, Snapshot } from './state.ts';
 import type { ScanThreads } from './threads.ts';
 
 /** How closely an entry is to be looked at, and what said so (`regenerable: node_modules`). */
@@ -55,6 +55,8 @@ export interface ScanOptions {
   readonly mounts: ReadonlySet<string>;
   /** What the scan before knew; what it shows to be unmoved is not looked at again. */
   readonly index: StatIndex;
+  /** The snapshot that this index stands for, where it is at hand. */
+  readonly indexSnapshot?: Snapshot | undefined;
   /** Two scans with the same text here, and the same limits of a file's size and of depth, decide the same levels. */
   readonly levelsId: string;
   /** Does the file system move a directory's times when a name in it comes or goes? Where that is not known, every directory is listed. */

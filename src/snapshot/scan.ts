@@ -14,7 +14,7 @@ import { CONTENT, FLAG, IndexBuilder, RACY_NS, type StatIndex } from '../store/i
 import { LEVELS, levelCode, reasonCode } from './codes.ts';
 import { Contents, type FileSeen, isLowering, type Place } from './contents.ts';
 import { isMoved, rootFailure } from './failures.ts';
-import { type Judgement, judge } from './judge.ts';
+import { type Judgement, judge, looksOf } from './judge.ts';
 import { leadsOut } from './outward.ts';
 import type { LevelDecision, ScanOptions } from './options.ts';
 import { ProgressCounter } from './progress.ts';
@@ -42,7 +42,8 @@ export function scanWorkspace(root: Dir, options: ScanOptions): Scanned {
   const progress = new ProgressCounter(options);
   const rulesId = rulesOf(options);
   const judged = judge(root, options, rulesId, progress);
-  if (judged?.isWhole(0) === true) return { snapshot: snapshotOf(options.index), index: options.index };
+  const { index, indexSnapshot } = options;
+  if (judged?.isWhole(0) === true) return { snapshot: indexSnapshot ?? snapshotOf(index), index };
   return new Scan(root, options, rulesId, judged, progress).run();
 }
 
@@ -134,6 +135,7 @@ class Scan {
     for (let visit = this.#open.pop(); visit !== undefined; visit = this.#open.pop()) this.#visit(visit);
     this.#contents.finish();
     const index = this.#builder.finish();
+    index.noteLooks(looksOf(index));
     storeTrees(index, this.#settled, (tree) => this.#options.objects.put(tree));
     return { snapshot: snapshotOf(index), index };
   }

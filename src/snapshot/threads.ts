@@ -17,7 +17,7 @@ export type ThreadTask =
       readonly do: 'check';
       readonly index: SharedArrayBuffer;
       readonly notes: IndexNotes;
-      readonly root: ByteString;
+      readonly prefix: string;
       readonly verdicts: Verdicts;
       readonly turns: Int32Array<SharedArrayBuffer>;
     }
@@ -29,8 +29,16 @@ export interface ThreadAnswer {
   readonly result: ReadResult | undefined;
 }
 
-/** So many requests wait at a thread: one in work, and one so that it does not run dry. */
-const QUEUED = 2;
+/** From how much work on the threads are worth their start, which takes some 35 ms: looks of a check, files to be read. */
+export interface WorthThreads {
+  readonly looks: number;
+  readonly files: number;
+}
+
+const WORTH: WorthThreads = { looks: 20_000, files: 1_000 };
+
+/** So many requests wait at a thread, 2 MiB each: it must not run dry while this one, which does everything else, is at a directory without files. */
+const QUEUED = 8;
 
 /**
  * A thread that says nothing for so long (ms) counts as lost; what it was asked to do is done by the scan itself then. It is a matter of speed
@@ -39,18 +47,20 @@ const QUEUED = 2;
 const PATIENCE_MS = 2000;
 
 interface Thread {
+  readonly worker: Worker;
   readonly port: MessagePort;
   readonly queued: Set<number>;
   isLost: boolean;
 }
 
 /**
- * Threads beside the one that scans, for looking at entries and reading small files. They are started when they are first needed, live as long
- * as the process, and do not keep it alive. What they do is done without them as well, in more time.
+ * Threads beside the one that scans, for looking at entries and reading small files. They are started when they are first needed, and do not keep the process
+ * alive. What they do is done without them as well, in more time.
  */
 export class ScanThreads {
   readonly #program: URL;
   readonly #count: number;
+  readonly #worth: WorthThreads;
   readonly #signal = new Int32Array(new SharedArrayBuffer(4));
   #threads: Thread[] | undefined;
   #nextId = 1;
@@ -59,23 +69,42 @@ export class ScanThreads {
    * @param program the bundled `thread.ts`
    * @param count how many; one less than there are processors is a good number
    */
-  constructor(program: URL, count: number) {
+  constructor(program: URL, count: number, worth: WorthThreads = WORTH) {
+    this.#worth = worth;
     this.#program = program;
     this.#count = count;
+  }
+
+  /** Starts them now if they are worth it for so many looks: they take a while to be ready. */
+  prepare(looks: number): void {
+    if (this.areWorth({ looks, files: 0 })) this.#started();
+  }
+
+  areWorth({ looks, files }: WorthThreads): boolean {
+    return looks >= this.#worth.looks || files >= this.#worth.files;
+  }
+
+  /** Ends them; the next use starts others. */
+  close(): void {
+    for (const { worker, port } of this.#threads ?? []) {
+      port.close();
+      void worker.terminate();
+    }
+    this.#threads = undefined;
   }
 
   /** Checks all directories of the index; this thread takes its turns too. */
   check(
     index: StatIndex,
-    root: ByteString,
+    prefix: string,
     verdicts: Verdicts,
     onTurn: (from: number, to: number) => void,
   ): void {
     const { buffer, notes, counts } = index;
     const turns = new Int32Array(new SharedArrayBuffer(3 * 4));
-    const task: ThreadTask = { do: 'check', index: buffer, notes, root, verdicts, turns };
+    const task: ThreadTask = { do: 'check', index: buffer, notes, prefix, verdicts, turns };
     for (const { port } of this.#started()) port.postMessage(task);
-    takeTurns(new UnmovedCheck(index, root, verdicts), counts.dirs, turns, onTurn);
+    takeTurns(new UnmovedCheck(index, prefix, verdicts), counts.dirs, turns, onTurn);
     for (;;) {
       const ended = Atomics.load(turns, TURN.ended);
       // One that begins only now finds no turn left.
@@ -142,6 +171,6 @@ export class ScanThreads {
     worker.on('error', () => undefined);
     worker.unref();
     port1.unref();
-    return { port: port1, queued: new Set(), isLost: false };
+    return { worker, port: port1, queued: new Set(), isLost: false };
   }
 }

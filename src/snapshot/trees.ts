@@ -53,23 +53,20 @@ export function snapshotOf(index: StatIndex): Snapshot {
 const TYPE = 0o170000;
 const REGULAR = 0o100000;
 
-/** A regular file that was looked at, be it only its metadata. */
-function isCountedFile(index: StatIndex, row: number): boolean {
-  const { mode, content } = index.columns;
-  if (((mode[row] ?? 0) & TYPE) !== REGULAR || content[row] === CONTENT.absent) return false;
-  return content[row] !== CONTENT.unknown || !isLeftOut(reasonOfRow(index, row));
-}
-
 function countEntries(
   index: StatIndex,
   from = 1,
   to = index.counts.rows,
 ): { entries: number; files: number; bytes: number } {
-  const { size, content } = index.columns;
+  const { size, content, mode } = index.columns;
   let [entries, files, bytes] = [0, 0, 0];
   for (let row = from; row < to; row++) {
-    if (content[row] !== CONTENT.absent) entries++;
-    if (!isCountedFile(index, row)) continue;
+    const known = content[row];
+    if (known === CONTENT.absent) continue;
+    entries++;
+    if (((mode[row] ?? 0) & TYPE) !== REGULAR) continue;
+    // What is left out was not looked at.
+    if (known === CONTENT.unknown && isLeftOut(reasonOfRow(index, row))) continue;
     files++;
     bytes += size[row] ?? 0;
   }

@@ -1,6 +1,6 @@
-import { type ByteString, isMarked, type Name, toBytes } from '../core/index.ts';
+import { isMarked, type Name, toBytes } from '../core/index.ts';
 import { quickLook } from '../fs/index.ts';
-import { CONTENT, DIR_FLAG, FLAG, type StatIndex } from '../store/index.ts';
+import { type Columns, CONTENT, DIR_FLAG, FLAG, type StatIndex } from '../store/index.ts';
 import { LEVELS } from './codes.ts';
 
 /** What a look at everything that an index knows has found; bytes in shared memory, written by several threads, each its own. */
@@ -30,17 +30,19 @@ const SAME_MS = 0.0005;
  */
 export class UnmovedCheck {
   readonly #index: StatIndex;
+  readonly #columns: Columns;
   readonly #verdicts: Verdicts;
   readonly #devices: readonly number[];
-  /** Paths of directories seen so far, with a slash at the end; empty where the path is not text. */
-  readonly #paths: (string | undefined)[];
+  /** Paths of directories seen so far, as their entries' paths begin; null where that is not text. */
+  readonly #paths: (string | null | undefined)[];
 
-  /** @param root absolute path of the workspace */
-  constructor(index: StatIndex, root: ByteString, verdicts: Verdicts) {
+  /** @param prefix what the paths of all entries begin with: nothing inside the root, else the way to it with a slash */
+  constructor(index: StatIndex, prefix: string, verdicts: Verdicts) {
     this.#index = index;
+    this.#columns = index.columns;
     this.#verdicts = verdicts;
     this.#devices = index.notes.devices.map(Number);
-    this.#paths = [isMarked(root) ? '' : `${root}/`];
+    this.#paths = [prefix];
   }
 
   /** The directories from the one to before the other. */
@@ -52,8 +54,9 @@ export class UnmovedCheck {
     const { dirRow, dirFlags, dirLevel } = this.#index.columns;
     const path = this.#pathOf(directory);
     const row = dirRow[directory] ?? 0;
-    if (path === '' || ((dirFlags[directory] ?? 0) & DIR_FLAG.lookAgain) !== 0) return;
-    if (!this.#isUnmoved(row, path.slice(0, -1))) return;
+    if (path === null || ((dirFlags[directory] ?? 0) & DIR_FLAG.lookAgain) !== 0) return;
+    // By its own name, so that a link in its place is seen; the root has none here.
+    if (!this.#isUnmoved(row, directory === 0 ? `${path}.` : path.slice(0, -1))) return;
     this.#verdicts.rows[row] = 1;
     const isStructure = LEVELS[dirLevel[directory] ?? 0] === 'structure';
     const isWhole = isStructure || this.#lookAtEntries(directory, path);
@@ -62,21 +65,23 @@ export class UnmovedCheck {
 
   /** @returns whether all of them are unmoved */
   #lookAtEntries(directory: number, path: string): boolean {
-    const { columns } = this.#index;
+    const { rows } = this.#verdicts;
+    const entered = this.#columns.directory;
     const [from] = this.#index.rowsOf(directory);
     let isWhole = true;
-    for (const [at, name] of this.#index.namesOf(directory).entries()) {
-      const row = from + at;
-      if (columns.directory[row] !== 0) continue;
-      const isUnmoved = this.#isUnmoved(row, joined(path, name));
-      if (isUnmoved) this.#verdicts.rows[row] = 1;
-      else isWhole = false;
+    let row = from;
+    for (const name of this.#index.namesOf(directory)) {
+      if (entered[row] === 0) {
+        if (this.#isUnmoved(row, joined(path, name))) rows[row] = 1;
+        else isWhole = false;
+      }
+      row++;
     }
     return isWhole;
   }
 
   #isUnmoved(row: number, path: string | Buffer): boolean {
-    const c = this.#index.columns;
+    const c = this.#columns;
     if (((c.flags[row] ?? 0) & (FLAG.racy | FLAG.unseen)) !== 0) return false;
     const content = c.content[row];
     if (content === CONTENT.unknown || content === CONTENT.device || content === CONTENT.absent) return false;
@@ -85,21 +90,21 @@ export class UnmovedCheck {
       now !== undefined &&
       now.ino === (c.inoHigh[row] ?? 0) * 2 ** 32 + (c.inoLow[row] ?? 0) &&
       now.mode === c.mode[row] &&
-      Math.abs(now.ctimeMs - (c.ctimeMs[row] ?? 0)) < SAME_MS &&
-      Math.abs(now.mtimeMs - (c.mtimeMs[row] ?? 0)) < SAME_MS &&
+      isSameTime(now.ctimeMs, c.ctimeMs[row] ?? 0) &&
+      isSameTime(now.mtimeMs, c.mtimeMs[row] ?? 0) &&
       // A directory's size says nothing that its times do not.
       (now.size === c.size[row] || c.directory[row] !== 0 || row === 0) &&
       now.dev === this.#devices[c.dev[row] ?? 0]
     );
   }
 
-  #pathOf(directory: number): string {
+  #pathOf(directory: number): string | null {
     const known = this.#paths[directory];
     if (known !== undefined) return known;
     const { dirParent, dirRow } = this.#index.columns;
     const parent = this.#pathOf(dirParent[directory] ?? 0);
     const name = this.#index.name(dirRow[directory] ?? 0);
-    const path = parent === '' || isMarked(name) ? '' : `${parent}${name}/`;
+    const path = parent === null || isMarked(name) ? null : `${parent}${name}/`;
     this.#paths[directory] = path;
     return path;
   }
@@ -107,4 +112,9 @@ export class UnmovedCheck {
 
 function joined(path: string, name: Name): string | Buffer {
   return isMarked(name) ? Buffer.concat([Buffer.from(path), toBytes(name)]) : path + name;
+}
+
+function isSameTime(a: number, b: number): boolean {
+  const difference = a - b;
+  return difference < SAME_MS && difference > -SAME_MS;
 }

@@ -58,6 +58,9 @@ export interface ObjectFolders {
 /** A pack grows by writes of this size. */
 const WRITE_BYTES = 4 << 20;
 
+/** Each time so much was written the disk begins with it, so that the commit waits for the rest only. */
+const WRITE_OUT_BYTES = 64 << 20;
+
 /** The batch of one run: at most one pack, and the large objects. */
 export class Batch implements ObjectBatch {
   readonly #folders: ObjectFolders;
@@ -68,6 +71,7 @@ export class Batch implements ObjectBatch {
   #packLength = 0;
   #unwritten: Buffer | undefined;
   #filled = 0;
+  #unsynced = 0;
   #ended = false;
   #failure: unknown;
 
@@ -166,7 +170,11 @@ export class Batch implements ObjectBatch {
   #flush(): void {
     this.#pack ??= this.#createPack();
     if (this.#unwritten !== undefined) this.#pack.file.write(this.#unwritten.subarray(0, this.#filled));
+    this.#unsynced += this.#filled;
     this.#filled = 0;
+    if (this.#unsynced < WRITE_OUT_BYTES) return;
+    this.#pack.file.beginSync();
+    this.#unsynced = 0;
   }
 
   /** Packs of one run are numbered; the file itself reserves the number. */

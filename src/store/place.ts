@@ -13,6 +13,15 @@ export interface Place {
   readonly open: () => OpenFile | undefined;
 }
 
+/** Undefined when it cannot be opened, for whatever reason. */
+export function tryOpenFile(dir: Dir, name: Name): OpenFile | undefined {
+  try {
+    return dir.openFile(name);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The subdirectory, or undefined when there is none. */
 export function tryOpenDir(dir: Dir, name: Name): Dir | undefined {
   try {

@@ -21,11 +21,11 @@ import {
 import { type ObjectReader, Objects } from './objects.ts';
 import { type OwnerState, runOwnerState } from './owner.ts';
 import { readPins } from './pins.ts';
-import { tryOpenDir } from './place.ts';
+import { tryOpenDir, tryOpenFile } from './place.ts';
 import type { DigestSet } from './retention/digest-set.ts';
 import { planSweep, type SweepPlan } from './retention/plan-sweep.ts';
 import { measure, type StoreUsage } from './retention/usage.ts';
-import { type IndexNotes, StatIndex } from './stat-index/stat-index.ts';
+import { HEADER_BYTES, type IndexNotes, StatIndex } from './stat-index/stat-index.ts';
 import { isStale } from './unfinished.ts';
 
 const MAX_SMALL_BYTES = 64 << 10;
@@ -168,6 +168,19 @@ export class WorkspaceStore {
         packs?.close();
       }
     });
+  }
+
+  /** How many entries a scan with {@link statIndex} will ask for, without reading it: a hint and no more. */
+  expectedLooks(): number {
+    const file = this.#dir && tryOpenFile(this.#dir, FILE.index);
+    try {
+      const header = Buffer.alloc(HEADER_BYTES);
+      return file === undefined ? 0 : StatIndex.looksIn(header.subarray(0, file.read(header, 0)));
+    } catch {
+      return 0;
+    } finally {
+      file?.close();
+    }
   }
 
   /** The index of the last scan; empty when there is none that is whole. What it says is kept is in the packs that there are. */

@@ -1,6 +1,15 @@
 import fc from 'fast-check';
+import picomatch from 'picomatch';
 import { describe, expect, it } from 'vitest';
-import { digestOf, fromBytes, joinPath, type Name, type RelPath, ROOT_PATH } from '../../src/core/index.ts';
+import {
+  digestOf,
+  fromBytes,
+  joinPath,
+  lossyText,
+  type Name,
+  type RelPath,
+  ROOT_PATH,
+} from '../../src/core/index.ts';
 import {
   builtInPolicy,
   captureLevels,
@@ -36,6 +45,29 @@ function decide(rules: readonly PathRule[], path: RelPath): Decision {
   const policy = builtInPolicy();
   return changeDecisions({ ...policy, paths: { default: 'allow', rules } })({ path }).decision;
 }
+
+describe('globs', () => {
+  it('a glob of ** and one name is told without an expression, and means what picomatch means by it', () => {
+    const last = fc.constantFrom('node_modules', '.venv', 'a.b', 'target', 'x y', 'é');
+    fc.assert(
+      fc.property(last, names, names, fc.boolean(), (wanted, above, below, isThere) => {
+        const path = pathOf([...above, ...(isThere ? [wanted] : []), ...below]);
+        if (path === ROOT_PATH) return;
+        const glob = `**/${wanted}`;
+        const matches = picomatch([glob, `${glob}/**`], {
+          dot: true,
+          flags: 's',
+          nonegate: true,
+          windows: false,
+        });
+        expect(decide([{ rule: 'r', glob, decision: 'deny' }], path) === 'deny').toBe(
+          matches(lossyText(path)),
+        );
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
 
 describe('path rules', () => {
   it('no name below a denied directory escapes', () => {

@@ -58,6 +58,8 @@ export class Session {
   readonly #exclude: { dev: bigint; ino: bigint }[];
   readonly #threads: ScanThreads | undefined;
   #index: StatIndex;
+  /** What the index stands for, once a scan of this run has made it. */
+  #indexSnapshot: Snapshot | undefined;
   #newBytes = 0;
   #eventError: AgentdiffError | undefined;
   #isChildStarted = false;
@@ -78,9 +80,11 @@ export class Session {
     this.runId = begun.pending.id;
     const base = statPath(place.store);
     this.#exclude = base === undefined ? [] : [base];
-    this.#index = begun.workspace.store.statIndex();
+    const { store } = begun.workspace;
     const { scanThreads } = context;
     this.#threads = scanThreads && new ScanThreads(scanThreads.program, scanThreads.count);
+    this.#threads?.prepare(store.expectedLooks());
+    this.#index = store.statIndex();
   }
 
   /** @throws STORE_… errors; nothing is left behind then */
@@ -192,6 +196,8 @@ export class Session {
    * @param onChange sees every change, in the order of the list
    */
   seal(ending: Ending, onChange: (change: ChangeRecord) => void): Sealed {
+    // Nothing is scanned any more; they end while we write.
+    this.#threads?.close();
     if (this.#eventError !== undefined) throw this.#eventError;
     const totals = this.#begun.writer.writeChanges(this.#changes(onChange));
     const capsule = this.#document(ending, totals);
@@ -210,6 +216,7 @@ export class Session {
   }
 
   close(): void {
+    this.#threads?.close();
     this.workspace.close();
   }
 
@@ -219,6 +226,7 @@ export class Session {
     const { snapshot } = taken;
     this.#newBytes += taken.newBytes;
     this.#index = taken.index;
+    this.#indexSnapshot = snapshot;
     const durationMs = milliseconds(this.#context.monotonic() - began);
     this.event({ type: 'snapshot-taken', which, tree: snapshot.tree, durationMs });
     const { entries, files, bytes } = snapshot;
@@ -239,6 +247,7 @@ export class Session {
         startedAtNs,
         sinceNs,
         threads: this.#threads,
+        indexSnapshot: this.#indexSnapshot,
         context: this.#context,
         workspace: this.workspace,
         runId: this.runId,

@@ -26,6 +26,8 @@ export interface SnapshotRequest {
   readonly startedAtNs: bigint;
   /** When the scan before the command began, for the one after it. */
   readonly sinceNs: bigint | undefined;
+  /** The snapshot that `index` stands for, where this run took it. */
+  readonly indexSnapshot: Snapshot | undefined;
   readonly threads: ScanThreads | undefined;
   readonly onProgress?: ScanOptions['onProgress'];
 }
@@ -55,6 +57,7 @@ export function takeSnapshot(request: SnapshotRequest): TakenSnapshot {
       sinceNs: request.sinceNs,
       index,
       objects: batch,
+      indexSnapshot: request.indexSnapshot,
       threads: request.threads,
       limits: { ...policy.limits, ...newContentBudget(policy, keptBytes, workspace) },
       onProgress: request.onProgress,

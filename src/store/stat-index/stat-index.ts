@@ -51,10 +51,10 @@ export interface IndexNotes {
   readonly packs: readonly (readonly [name: string, bytes: number])[];
 }
 
-const HEADER_BYTES = 64;
+export const HEADER_BYTES = 64;
 const MAGIC = 'agentdiff-index 2\n';
 /** Where the header's numbers of 4 bytes are, counted in numbers. */
-const AT = { order: 5, rows: 6, dirs: 7, nameBytes: 8 } as const;
+const AT = { order: 5, rows: 6, dirs: 7, nameBytes: 8, looks: 9 } as const;
 /** Another number on a machine whose bytes lie the other way round. */
 const BYTE_ORDER = 0x01020304;
 
@@ -71,11 +71,15 @@ export class StatIndex {
   /** Header and columns; shared with the threads of a scan. */
   readonly buffer: SharedArrayBuffer;
 
+  readonly #names: Buffer;
+
   private constructor(buffer: SharedArrayBuffer, counts: Counts, notes: IndexNotes) {
     this.buffer = buffer;
     this.counts = counts;
     this.columns = columnsIn(buffer, HEADER_BYTES, counts);
     this.notes = notes;
+    const { names } = this.columns;
+    this.#names = Buffer.from(names.buffer, names.byteOffset, names.length);
   }
 
   static empty(): StatIndex {
@@ -94,6 +98,19 @@ export class StatIndex {
     const index = new StatIndex(buffer, counts, notes);
     fill(index.columns);
     return index;
+  }
+
+  /** @param looks how many entries the next scan will ask for, see {@link looksIn} */
+  noteLooks(looks: number): void {
+    new Uint32Array(this.buffer, 0, HEADER_BYTES / 4)[AT.looks] = looks;
+  }
+
+  /** How many entries the next scan will ask for, told by the first {@link HEADER_BYTES} of a file before the rest is read; a hint and no more. */
+  static looksIn(header: Buffer): number {
+    const at = AT.looks * 4;
+    return header.length < at + 4
+      ? 0
+      : (new Uint32Array(Uint8Array.from(header.subarray(at, at + 4)).buffer)[0] ?? 0);
   }
 
   /** The index that another thread of this process made. */
@@ -180,7 +197,7 @@ export class StatIndex {
   /** The names of all rows of a directory, in their order. */
   namesOf(directory: number): Name[] {
     const [from, to] = this.rowsOf(directory);
-    const { names, nameEnd, dirFlags } = this.columns;
+    const { nameEnd, dirFlags } = this.columns;
     const found: Name[] = [];
     if (((dirFlags[directory] ?? 0) & DIR_FLAG.notAscii) !== 0) {
       for (let row = from; row < to; row++) found.push(this.name(row));
@@ -188,7 +205,7 @@ export class StatIndex {
     }
     // Decoded in one go: a call for each name costs more than all else that is done with it.
     const start = nameEnd[from - 1] ?? 0;
-    const text = Buffer.from(names.buffer, names.byteOffset).toString('latin1', start, nameEnd[to - 1]);
+    const text = this.#names.toString('latin1', start, nameEnd[to - 1]);
     for (let row = from, at = 0; row < to; row++) {
       const end = (nameEnd[row] ?? 0) - start;
       found.push(text.slice(at, end) as Name);
@@ -242,12 +259,11 @@ export class StatIndex {
 
   /** Binary search by the bytes of the name. */
   #search(directory: number, name: Buffer): number | undefined {
-    const { names, nameEnd } = this.columns;
-    const bytes = Buffer.from(names.buffer, names.byteOffset, names.length);
+    const { nameEnd } = this.columns;
     let [low, high] = this.rowsOf(directory);
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const order = bytes.compare(name, 0, name.length, nameEnd[middle - 1] ?? 0, nameEnd[middle]);
+      const order = this.#names.compare(name, 0, name.length, nameEnd[middle - 1] ?? 0, nameEnd[middle]);
       if (order === 0) return middle;
       if (order < 0) low = middle + 1;
       else high = middle;
