@@ -24,6 +24,7 @@ export interface RunOptions extends CommonOptions {
   readonly maxStoreSize?: string;
   readonly minFree?: string;
   readonly bestEffort?: boolean;
+  readonly fullScan?: boolean;
 }
 
 export interface DoctorOptions extends CommonOptions {

@@ -17,6 +17,7 @@ export {
   effectiveUser,
   freeSpace,
   hasDirectoryTimes,
+  hasWriteTimes,
   hasTerminal,
   isAlive,
   isAliveIn,

@@ -204,6 +204,18 @@ const WITH_DIRECTORY_TIMES: ReadonlySet<number> = new Set([
   0x794c7630, // overlayfs
 ]);
 
+/** `f_type` of file systems on which a write through a shared mapping moves no times: they live in memory, and have nothing to write back. */
+const WITHOUT_WRITE_TIMES: ReadonlySet<number> = new Set([0x01021994, 0x858458f6]);
+
+/** Does every write to a file move its times, as far as is known of the file system? */
+export function hasWriteTimes(path: ByteString): boolean {
+  try {
+    return !WITHOUT_WRITE_TIMES.has(fs.statfsSync(toPath(path)).type);
+  } catch {
+    return false;
+  }
+}
+
 /** Does the file system move a directory's times when a name in it comes or goes? False also where that is not known, as on networks and FUSE. */
 export function hasDirectoryTimes(path: ByteString): boolean {
   try {

@@ -42,6 +42,8 @@ export interface RunRequest {
   readonly policyFlags: PolicyFlags;
   /** Start the command even when the store has no room for the content that is to be kept. */
   readonly bestEffort: boolean;
+  /** Read every file, whatever its times say. */
+  readonly fullScan: boolean;
   readonly task?: string;
   /** From which decision about a change on a successful child still gives status 3. */
   readonly failOn: 'never' | 'review' | 'deny';
@@ -115,6 +117,7 @@ async function observeRun(
     argv,
     policy,
     whenFull: request.bestEffort ? 'lower' : 'stop',
+    readsAll: request.fullScan,
     ...(task && { task }),
   });
   try {

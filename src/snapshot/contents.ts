@@ -118,7 +118,10 @@ export class Contents {
       this.#lower(row, plan.lowering);
     } else if (known !== undefined && plan.level === 'digest') {
       this.#hashed(row, known.digest, plan);
-    } else if (known !== undefined && (known.kept || objects.has(known.digest))) {
+    } else if (
+      known !== undefined &&
+      ((known.kept && stat.size <= SMALL_BYTES) || objects.has(known.digest, stat.size))
+    ) {
       this.#kept(row, known.digest, plan);
     } else if (stat.size > SMALL_BYTES) {
       this.#readLarge(place, file, plan);
@@ -216,7 +219,7 @@ export class Contents {
         : this.#hash(place.dir, name, stat);
       if (isKept) this.#kept(row, digest, plan);
       else if (plan.level === 'digest') this.#hashed(row, digest, plan);
-      else if (objects.has(digest)) this.#kept(row, digest, plan);
+      else if (objects.has(digest, stat.size)) this.#kept(row, digest, plan);
       else this.#overBudget(place, row, digest);
     } catch (error) {
       this.#failed(place, row, error);
@@ -289,13 +292,17 @@ export class Contents {
   }
 
   #hashed(row: number, digest: Digest, { lowering }: Plan): void {
-    if (this.#options.objects.has(digest)) this.#builder.setDigest(row, digest, true);
+    if (this.#has(row, digest)) this.#builder.setDigest(row, digest, true);
     else this.#unkept.push({ row, digest, lowering, retryIn: undefined });
+  }
+
+  #has(row: number, digest: Digest): boolean {
+    return this.#options.objects.has(digest, this.#builder.columns.size[row]);
   }
 
   /** What another file or link has put meanwhile is kept after all. */
   #settle({ row, digest, lowering, retryIn }: Unkept): void {
-    const isKept = this.#options.objects.has(digest);
+    const isKept = this.#has(row, digest);
     this.#builder.setDigest(row, digest, isKept);
     if (isKept) return;
     this.#lower(row, lowering);

@@ -56,7 +56,7 @@ export function judge(
 
 function check(
   root: Dir,
-  { index, threads }: ScanOptions,
+  { index, threads, hasWriteTimes }: ScanOptions,
   verdicts: Verdicts,
   progress: ProgressCounter,
 ): void {
@@ -65,9 +65,9 @@ function check(
     progress.looked((dirFirst[to] ?? 0) - (dirFirst[from] ?? 0), to - from);
   inside(root, (prefix) => {
     if (threads?.areWorth({ looks: looksOf(index), files: 0 }) === true)
-      return threads.check(index, prefix, verdicts, onTurn);
+      return threads.check(index, prefix, hasWriteTimes, verdicts, onTurn);
     const turns = new Int32Array(new SharedArrayBuffer(4));
-    takeTurns(new UnmovedCheck(index, prefix, verdicts), index.counts.dirs, turns, onTurn);
+    takeTurns(new UnmovedCheck(index, prefix, hasWriteTimes, verdicts), index.counts.dirs, turns, onTurn);
   });
 }
 
@@ -96,7 +96,7 @@ function distrustLostObjects({ index, objects }: ScanOptions, { directories, row
   for (let row = 0; row < index.counts.rows; row++) {
     if ((size[row] ?? 0) <= PACKED_BYTES || content[row] !== CONTENT.digest || !index.has(row, FLAG.kept))
       continue;
-    if (objects.has(index.digestOf(row))) continue;
+    if (objects.has(index.digestOf(row), size[row])) continue;
     const directory = lowerBound(dirFirst, row + 1) - 1;
     rows[row] = 0;
     directories[directory] = Math.min(directories[directory] ?? 0, MOVED.entries);

@@ -61,6 +61,11 @@ export interface ScanOptions {
   readonly levelsId: string;
   /** Does the file system move a directory's times when a name in it comes or goes? Where that is not known, every directory is listed. */
   readonly hasDirectoryTimes: boolean;
+  /**
+   * Does every write to a file move its times? Where it does not (through a shared mapping on tmpfs), or is not to be relied on, every file is read
+   * again.
+   */
+  readonly hasWriteTimes: boolean;
   /** When the scan begins, nanoseconds since the epoch by the clock that stamps the files. */
   readonly startedAtNs: bigint;
   /**

@@ -262,7 +262,9 @@ class Scan {
       last = stat;
       try {
         this.#addSeen(listing, name, path, stat, old);
-        return this.#progress.entry(stat.kind === 'file');
+        // What the index knows was counted when it was asked for.
+        if (old === undefined || this.#judged === undefined) this.#progress.entry(stat.kind === 'file');
+        return;
       } catch (error) {
         if (!isMoved(error)) throw error;
       }
@@ -333,6 +335,8 @@ class Scan {
   #keepsItsState(stat: Stat, { level }: LevelDecision, old: number): boolean {
     const { sinceNs } = this.#options;
     if (level !== 'structure' || sinceNs === undefined || stat.ctimeNs >= sinceNs) return false;
+    // Another file under the name came with a rename, which leaves its times: it is told, whenever it was written.
+    if (this.#old.ino(old) !== stat.ino || this.#old.device(old) !== stat.dev) return false;
     const { content, mode } = this.#old.columns;
     return content[old] === CONTENT.identity && kindOfMode(mode[old] ?? 0) === stat.kind;
   }
@@ -354,7 +358,8 @@ class Scan {
   }
 
   #known(stat: Stat, old: number | undefined): FileSeen['known'] {
-    const digest = old === undefined ? undefined : knownDigest(this.#old, old, stat);
+    const digest =
+      old === undefined || !this.#options.hasWriteTimes ? undefined : knownDigest(this.#old, old, stat);
     return digest === undefined || old === undefined
       ? undefined
       : { digest, kept: this.#old.has(old, FLAG.kept) };

@@ -14,11 +14,23 @@ port.on('message', (task: ThreadTask) => {
   else read(task);
 });
 
-function check({ index, notes, prefix, verdicts, turns }: Extract<ThreadTask, { do: 'check' }>): void {
+function check({
+  index,
+  notes,
+  prefix,
+  hasWriteTimes,
+  verdicts,
+  turns,
+}: Extract<ThreadTask, { do: 'check' }>): void {
   Atomics.add(turns, TURN.begun, 1);
   try {
     const shared = StatIndex.shared(index, notes);
-    takeTurns(new UnmovedCheck(shared, prefix, verdicts), shared.counts.dirs, turns, () => undefined);
+    takeTurns(
+      new UnmovedCheck(shared, prefix, hasWriteTimes, verdicts),
+      shared.counts.dirs,
+      turns,
+      () => undefined,
+    );
   } finally {
     Atomics.add(turns, TURN.ended, 1);
     Atomics.notify(turns, TURN.ended);

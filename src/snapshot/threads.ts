@@ -18,6 +18,7 @@ export type ThreadTask =
       readonly index: SharedArrayBuffer;
       readonly notes: IndexNotes;
       readonly prefix: string;
+      readonly hasWriteTimes: boolean;
       readonly verdicts: Verdicts;
       readonly turns: Int32Array<SharedArrayBuffer>;
     }
@@ -97,14 +98,15 @@ export class ScanThreads {
   check(
     index: StatIndex,
     prefix: string,
+    hasWriteTimes: boolean,
     verdicts: Verdicts,
     onTurn: (from: number, to: number) => void,
   ): void {
     const { buffer, notes, counts } = index;
     const turns = new Int32Array(new SharedArrayBuffer(3 * 4));
-    const task: ThreadTask = { do: 'check', index: buffer, notes, prefix, verdicts, turns };
+    const task: ThreadTask = { do: 'check', index: buffer, notes, prefix, hasWriteTimes, verdicts, turns };
     for (const { port } of this.#started()) port.postMessage(task);
-    takeTurns(new UnmovedCheck(index, prefix, verdicts), counts.dirs, turns, onTurn);
+    takeTurns(new UnmovedCheck(index, prefix, hasWriteTimes, verdicts), counts.dirs, turns, onTurn);
     for (;;) {
       const ended = Atomics.load(turns, TURN.ended);
       // One that begins only now finds no turn left.

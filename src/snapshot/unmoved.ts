@@ -30,6 +30,7 @@ const SAME_MS = 0.0005;
  */
 export class UnmovedCheck {
   readonly #index: StatIndex;
+  readonly #hasWriteTimes: boolean;
   readonly #columns: Columns;
   readonly #verdicts: Verdicts;
   readonly #devices: readonly number[];
@@ -37,7 +38,8 @@ export class UnmovedCheck {
   readonly #paths: (string | null | undefined)[];
 
   /** @param prefix what the paths of all entries begin with: nothing inside the root, else the way to it with a slash */
-  constructor(index: StatIndex, prefix: string, verdicts: Verdicts) {
+  constructor(index: StatIndex, prefix: string, hasWriteTimes: boolean, verdicts: Verdicts) {
+    this.#hasWriteTimes = hasWriteTimes;
     this.#index = index;
     this.#columns = index.columns;
     this.#verdicts = verdicts;
@@ -85,6 +87,7 @@ export class UnmovedCheck {
     if (((c.flags[row] ?? 0) & (FLAG.racy | FLAG.unseen)) !== 0) return false;
     const content = c.content[row];
     if (content === CONTENT.unknown || content === CONTENT.device || content === CONTENT.absent) return false;
+    if (!this.#hasWriteTimes && content === CONTENT.digest && isFile(c.mode[row] ?? 0)) return false;
     const now = quickLook(path);
     return (
       now !== undefined &&
@@ -117,4 +120,8 @@ function joined(path: string, name: Name): string | Buffer {
 function isSameTime(a: number, b: number): boolean {
   const difference = a - b;
   return difference < SAME_MS && difference > -SAME_MS;
+}
+
+function isFile(mode: number): boolean {
+  return (mode & 0o170000) === 0o100000;
 }

@@ -19,8 +19,11 @@ import { PackRecords } from './pack-records.ts';
 export interface ObjectBatch {
   /** Bytes newly written by this batch; objects that were there already do not count. */
   readonly newBytes: number;
-  /** True when the object is in the store or in this batch. What a damaged pack index leaves open counts as absent: it is written again. */
-  has(digest: Digest): boolean;
+  /**
+   * True when the object is in the store or in this batch. What a damaged pack index leaves open counts as absent: it is written again.
+   * @param bytes its length where it is known: a large object of another length is damaged, and counts as absent
+   */
+  has(digest: Digest, bytes?: number): boolean;
   put(bytes: Uint8Array): Digest;
   /**
    * As {@link put}, for a small object (at most 1 MiB) that was hashed already, by a thread of ours over these very bytes: it is not hashed
@@ -83,8 +86,8 @@ export class Batch implements ObjectBatch {
     this.#large = new LargeBatch(folders.large, run, (step) => this.#store(step));
   }
 
-  has(digest: Digest): boolean {
-    return this.#small.has(digest) || this.#large.has(digest) || this.#folders.objects.holds(digest);
+  has(digest: Digest, bytes?: number): boolean {
+    return this.#small.has(digest) || this.#large.has(digest) || this.#folders.objects.holds(digest, bytes);
   }
 
   put(bytes: Uint8Array): Digest {
@@ -102,7 +105,7 @@ export class Batch implements ObjectBatch {
   putStream(size: number, produce: (sink: (piece: Uint8Array) => void) => void): Digest {
     if (size > LARGE_BYTES) {
       const temporary = this.#large.write(size, produce);
-      if (this.#keepLarge(temporary)) this.newBytes += size;
+      if (this.#keepLarge(temporary, size)) this.newBytes += size;
       return temporary.digest;
     }
     const bytes = Buffer.allocUnsafe(size);
@@ -120,7 +123,7 @@ export class Batch implements ObjectBatch {
     invariant(seen.size > LARGE_BYTES, 'small files share a pack');
     const temporary = this.#large.clone(dir, name, seen);
     if (temporary === undefined) return undefined;
-    this.#keepLarge(temporary);
+    this.#keepLarge(temporary, seen.size);
     return temporary.digest;
   }
 
@@ -148,8 +151,8 @@ export class Batch implements ObjectBatch {
   }
 
   /** False when the object is there already, and the temporary file was for nothing. */
-  #keepLarge(temporary: Temporary): boolean {
-    if (this.has(temporary.digest)) {
+  #keepLarge(temporary: Temporary, bytes: number): boolean {
+    if (this.has(temporary.digest, bytes)) {
       this.#large.drop(temporary);
       return false;
     }

@@ -69,12 +69,13 @@ export class Objects implements ObjectReader {
   /**
    * Whether the object need not be written: it is named by an index whose checksum was compared, or was itself read just now. What cannot be
    * told counts as absent: to write an object twice does no harm.
+   * @param bytes its length where it is known: a large object of another length is damaged, and does not count
    */
-  holds(digest: Digest): boolean {
+  holds(digest: Digest, bytes?: number): boolean {
     for (const place of this.#packs.places(digest)) {
       if (place.isVerified || this.#isIntact(place, digest)) return true;
     }
-    return this.#large.has(digest);
+    return bytes === undefined ? this.#large.has(digest) : this.#large.place(digest)?.length === bytes;
   }
 
   get(digest: Digest, maxBytes = MAX_WHOLE_BYTES): Buffer {

@@ -123,6 +123,7 @@ export async function scanOnce(
       levels: levels ?? ((_path, _kind, _siblings, parent) => parent),
       levelsId,
       hasDirectoryTimes: true,
+      hasWriteTimes: true,
       startedAtNs,
       exclude: [],
       mounts: mounts ?? new Set(),

@@ -30,6 +30,7 @@ export async function runCommand(
     place,
     policyFlags: parsePolicyFlags(options),
     bestEffort: options.bestEffort === true,
+    fullScan: options.fullScan === true,
     ...policyFileOf(options, context.cwd),
     failOn: options.failOn ?? 'deny',
     ...(options.task === undefined ? {} : { task: options.task }),

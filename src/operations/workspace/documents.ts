@@ -29,6 +29,8 @@ export interface SessionRequest {
   readonly policy: Policy;
   /** Content of the before-snapshot that the store has no room for: is it an error, or merely not kept? */
   readonly whenFull: 'stop' | 'lower';
+  /** Both scans read every file, whatever its times say. */
+  readonly readsAll?: boolean;
   readonly task?: string;
   /** The run that a recover takes back. */
   readonly recovers?: RunId;

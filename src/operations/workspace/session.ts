@@ -245,6 +245,7 @@ export class Session {
     try {
       return takeSnapshot({
         startedAtNs,
+        readsAll: this.#request.readsAll === true,
         sinceNs,
         threads: this.#threads,
         indexSnapshot: this.#indexSnapshot,

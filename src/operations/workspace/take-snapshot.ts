@@ -1,5 +1,5 @@
 import { canonicalJson, digestOf, type RunId } from '../../core/index.ts';
-import { hasDirectoryTimes, mountPoints, type Stat } from '../../fs/index.ts';
+import { hasDirectoryTimes, hasWriteTimes, mountPoints, type Stat } from '../../fs/index.ts';
 import { captureLevels, type Policy } from '../../policy/index.ts';
 import { type ScanOptions, type ScanThreads, scanWorkspace, type Snapshot } from '../../snapshot/index.ts';
 import type { StatIndex } from '../../store/index.ts';
@@ -22,6 +22,8 @@ export interface SnapshotRequest {
   readonly keptBytes: number;
   /** Content that the store has no room for: is it an error, or merely not kept? */
   readonly whenFull: 'stop' | 'lower';
+  /** Reads every file, whatever its times say. */
+  readonly readsAll: boolean;
   /** Nanoseconds since the epoch. */
   readonly startedAtNs: bigint;
   /** When the scan before the command began, for the one after it. */
@@ -53,6 +55,7 @@ export function takeSnapshot(request: SnapshotRequest): TakenSnapshot {
       mounts: mountsBelow(root, mountPoints()),
       rootPath: root.path,
       hasDirectoryTimes: hasDirectoryTimes(root.path),
+      hasWriteTimes: !request.readsAll && hasWriteTimes(root.path),
       startedAtNs: request.startedAtNs,
       sinceNs: request.sinceNs,
       index,

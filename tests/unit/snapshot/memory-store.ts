@@ -110,6 +110,7 @@ export function scan(path: string, objects: MemoryObjects, overrides: Overrides 
       levels: (_path, _kind, _siblings, parent) => parent,
       levelsId: 'test',
       hasDirectoryTimes: true,
+      hasWriteTimes: true,
       startedAtNs: LONG_AFTER,
       exclude: [],
       mounts: new Set(),
