@@ -32,6 +32,8 @@ export interface CaptureRule extends Matched {
   readonly level: CaptureLevel;
   /** Why, for the disclosure. */
   readonly reason: string;
+  /** Files whose names look as if they held a secret are hashed all the same. */
+  readonly secrets?: 'digest';
   readonly when?: {
     /** Only for an entry of this kind: a file or a link of that name is something else. */
     readonly kind: 'directory';

@@ -35,6 +35,7 @@ function policySchema(): z.ZodType<Policy> {
     literal: z.literal(true).exactOptional(),
     level: z.enum(['content', 'digest', 'stat', 'structure', 'none']),
     reason: text,
+    secrets: z.literal('digest').exactOptional(),
     when: z.strictObject({ kind: z.literal('directory'), beside: text.exactOptional() }).exactOptional(),
   });
   const digest = z.custom<Digest>((value) => typeof value === 'string' && isDigest(value));

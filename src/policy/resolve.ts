@@ -142,6 +142,7 @@ function regenerable(name: string, when: NonNullable<CaptureRule['when']>): Capt
     glob: `**/${name}`,
     level: 'structure',
     reason: 'a tool can make it again',
+    secrets: 'digest',
     when,
   };
 }

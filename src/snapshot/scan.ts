@@ -231,10 +231,10 @@ class Scan {
   #isUnmoved(old: number, { level }: LevelDecision): boolean {
     const { content, mode } = this.#old.columns;
     if (this.#judged?.verdicts.rows[old] === 1) return true;
-    // At this level the names were all there was to look at.
-    return (
-      level === 'structure' && content[old] !== CONTENT.unknown && kindOfMode(mode[old] ?? 0) !== 'directory'
-    );
+    // At this level the names were all there was to look at, but for a file that is hashed all the same.
+    if (level !== 'structure' || content[old] === CONTENT.unknown) return false;
+    const kind = kindOfMode(mode[old] ?? 0);
+    return kind !== 'directory' && (kind !== 'file' || content[old] === CONTENT.identity);
   }
 
   #copyEntry(listing: Listing, name: Name, old: number): void {

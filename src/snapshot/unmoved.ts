@@ -47,6 +47,8 @@ export class UnmovedCheck {
     this.#paths = [prefix];
   }
 
+  readonly #isNoDirectory = (row: number): boolean => this.#columns.directory[row] === 0;
+
   /** The directories from the one to before the other. */
   look(from: number, to: number): void {
     for (let directory = from; directory < to; directory++) this.#lookAt(directory);
@@ -61,19 +63,23 @@ export class UnmovedCheck {
     if (!this.#isUnmoved(row, directory === 0 ? `${path}.` : path.slice(0, -1))) return;
     this.#verdicts.rows[row] = 1;
     const isStructure = LEVELS[dirLevel[directory] ?? 0] === 'structure';
-    const isWhole = isStructure || this.#lookAtEntries(directory, path);
+    const isWhole = isStructure
+      ? this.#lookAtHashed(directory, path)
+      : this.#lookAtEntries(directory, path, this.#isNoDirectory);
     this.#verdicts.directories[directory] = isWhole ? MOVED.nothing : MOVED.entries;
   }
 
-  /** @returns whether all of them are unmoved */
-  #lookAtEntries(directory: number, path: string): boolean {
+  /**
+   * @param mayAsk which rows are to be asked for; the others are what they were, as far as their level says
+   * @returns whether all of them are unmoved
+   */
+  #lookAtEntries(directory: number, path: string, mayAsk: (row: number) => boolean): boolean {
     const { rows } = this.#verdicts;
-    const entered = this.#columns.directory;
     const [from] = this.#index.rowsOf(directory);
     let isWhole = true;
     let row = from;
     for (const name of this.#index.namesOf(directory)) {
-      if (entered[row] === 0) {
+      if (mayAsk(row)) {
         if (this.#isUnmoved(row, joined(path, name))) rows[row] = 1;
         else isWhole = false;
       }
@@ -82,12 +88,24 @@ export class UnmovedCheck {
     return isWhole;
   }
 
+  /** At level `structure` the names are what counts, but for a file that a rule has hashed all the same. */
+  #lookAtHashed(directory: number, path: string): boolean {
+    const [from, to] = this.#index.rowsOf(directory);
+    for (let row = from; row < to; row++)
+      if (this.#isHashed(row)) return this.#lookAtEntries(directory, path, (at) => this.#isHashed(at));
+    return true;
+  }
+
+  #isHashed(row: number): boolean {
+    return this.#columns.content[row] === CONTENT.digest && isFile(this.#columns.mode[row] ?? 0);
+  }
+
   #isUnmoved(row: number, path: string | Buffer): boolean {
     const c = this.#columns;
     if (((c.flags[row] ?? 0) & (FLAG.racy | FLAG.unseen)) !== 0) return false;
     const content = c.content[row];
     if (content === CONTENT.unknown || content === CONTENT.device || content === CONTENT.absent) return false;
-    if (!this.#hasWriteTimes && content === CONTENT.digest && isFile(c.mode[row] ?? 0)) return false;
+    if (!this.#hasWriteTimes && this.#isHashed(row)) return false;
     const now = quickLook(path);
     return (
       now !== undefined &&

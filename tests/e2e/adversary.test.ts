@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { sandbox } from '../support/cli.ts';
 import { fingerprint } from '../support/fingerprint.ts';
 import { expectIntact, recover, skipUnless } from '../support/reports.ts';
@@ -179,4 +179,47 @@ it('the owner of a symlink is put back, and nothing is called refused that was d
   box.bash('mkdir d; ln -s x d/l; T run -- chown -hR 1000:1000 d');
   expect(recover(box).status).toBe(0);
   expect(box.bash('stat -c %u d d/l').stdout).toBe('0\n0\n');
+});
+
+const python = ['/usr/bin/python3', '/usr/local/bin/python3', '/bin/python3'].find((at) => fs.existsSync(at));
+
+/** Maps a file, reads its page, and writes into it. */
+const MAPPED = `import mmap, os, sys
+fd = os.open(sys.argv[1], os.O_RDWR)
+m = mmap.mmap(fd, 0)
+x = m[0]
+m[0:1] = b'Z'
+`;
+
+const isTmpfs = fs.existsSync('/dev/shm') && fs.statfsSync('/dev/shm').type === 0x01021994;
+
+it.skipIf(python === undefined || !isTmpfs)(
+  'a write through a shared mapping is seen on tmpfs, where it moves no time (needs python3 and /dev/shm)',
+  () => {
+    const box = sandbox();
+    const ws = fs.mkdtempSync('/dev/shm/agentdiff-test-');
+    onTestFinished(() => fs.rmSync(ws, { recursive: true, force: true }));
+    fs.writeFileSync(`${box.home}/mapped.py`, MAPPED);
+    fs.writeFileSync(`${ws}/f`, 'AAAA');
+    // Old enough to be relied on anywhere else.
+    box.bash('sleep 2.2');
+    const args = ['--root', ws, 'run', '--', python ?? '', `${box.home}/mapped.py`, `${ws}/f`];
+    expect(box.agentdiff(args).status).toBe(0);
+    expect(fs.readFileSync(`${ws}/f`, 'utf8')).toBe('ZAAA');
+    expect(
+      box.json(['--root', ws, 'show', '--json']).changes.map(({ path: at }: { path: string }) => at),
+    ).toEqual(['f']);
+  },
+);
+
+it('a large object of another length than its file is stored again', () => {
+  const box = sandbox();
+  box.bash('head -c 3000000 /dev/urandom > big; sleep 2.1; T run -- true');
+  const cut = box.bash(
+    'l=$(find "$AGENTDIFF_STORE" -path "*large*" -type f); chmod u+w "$l"; truncate -s 1000 "$l"; sha256sum < big > ../sum',
+  );
+  expect(cut.status).toBe(0);
+  expect(box.bash('T run -- rm big').status).toBe(0);
+  expect(recover(box)).toEqual({ status: 0, results: ['restored big'] });
+  expect(box.bash('sha256sum < big | cmp - ../sum').status).toBe(0);
 });

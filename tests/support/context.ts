@@ -109,6 +109,7 @@ export async function scripted(
       place,
       policyFlags: { capture: [], limits: {} },
       bestEffort: false,
+      fullScan: false,
       failOn: 'deny',
       ...more,
     },

@@ -1,9 +1,14 @@
 import * as fs from 'node:fs';
+import * as os from 'node:os';
 import * as path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { Dir } from '../../../src/fs/index.ts';
 import { listRuns } from '../../../src/operations/list.ts';
 import { linesOf, recovered, scripted, type Setting, setting } from '../../support/context.ts';
 import { interceptWrites, systemError } from '../../support/fs-calls.ts';
+
+/** There every file is read, because times do not tell. */
+const isTmpfs = fs.statfsSync(os.tmpdir()).type === 0x01021994;
 
 const states = (here: Setting): string[] => listRuns(here.context, here.place).runs.map(({ state }) => state);
 
@@ -19,6 +24,24 @@ describe('a run', () => {
     });
     expect(report.summary).toMatchObject({ created: [{ path: 'g' }], modified: [{ path: 'f' }] });
   });
+
+  it.skipIf(isTmpfs)(
+    'reads no file whose times did not move, unless it is told to read all (not on tmpfs)',
+    async () => {
+      const here = setting();
+      fs.writeFileSync(here.at('f'), '1');
+      // So late that the file does not count as touched just before.
+      const later = { ...here, context: { ...here.context, now: () => Date.now() + 3_600_000 } };
+      await scripted(later, 'true');
+      const opened = vi.spyOn(Dir.prototype, 'openFile');
+      const reads = (): number => opened.mock.calls.filter(([name]) => name === 'f').length;
+      await scripted(later, 'true');
+      expect(reads()).toBe(0);
+      await scripted(later, 'true', { fullScan: true });
+      expect(reads()).toBe(2);
+      opened.mockRestore();
+    },
+  );
 
   it('that changes the policy file is denied after the fact: status 3, unless that is not to count', async () => {
     const here = setting();

@@ -405,6 +405,17 @@ describe('scanWorkspace: the index', () => {
     expect(opened).not.toHaveBeenCalled();
   });
 
+  it('reads every file again where times do not tell, and lists no directory for that', () => {
+    const root = workspace();
+    const [objects, index] = [new MemoryObjects(), new MemoryIndex()];
+    const first = scan(root, objects, { indexOut: index });
+    const listed = vi.spyOn(Dir.prototype, 'names');
+    const opened = vi.spyOn(Dir.prototype, 'openFile');
+    expect(scan(root, objects, { index, hasWriteTimes: false })).toEqual(first);
+    expect(opened.mock.calls.flat().toSorted()).toEqual(['f', 'g']);
+    expect(listed).not.toHaveBeenCalled();
+  });
+
   it('decides anew under other rules, and reads nothing again for that', () => {
     const root = workspace();
     const [objects, index] = [new MemoryObjects(), new MemoryIndex()];

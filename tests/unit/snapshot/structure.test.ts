@@ -5,8 +5,12 @@ import type { LevelRules } from '../../../src/snapshot/index.ts';
 import { temporaryDir } from '../../support/temporary.ts';
 import { diff, MemoryIndex, MemoryObjects, scan, summary } from './memory-store.ts';
 
-const levels: LevelRules = (path, _kind, _siblings, parent) =>
-  path === 'm' ? { level: 'structure', rule: 'structure: m' } : parent;
+const structure = { level: 'structure', rule: 'structure: m' } as const;
+const hashed = { level: 'digest', rule: 'structure: m, looks secret' } as const;
+const levels: LevelRules = (path, kind, _siblings, parent) => {
+  if (path === 'm') return structure;
+  return kind === 'file' && path.endsWith('.env') ? hashed : parent;
+};
 
 /** After every time that a test stamps. */
 const LATER = 2n ** 62n;
@@ -121,4 +125,39 @@ it('a directory that is moved or replaced is seen, with what is in it', () => {
 it('the mode of a directory is seen', () => {
   const { root, changes } = setting();
   expect(changes(() => fs.chmodSync(`${root}/m/a/b`, 0o700))).toEqual(['m/a/b: directory>directory']);
+});
+
+it('what takes the place of a file with its times is seen, also by a directory that takes the place of another', () => {
+  const { root, changes } = setting();
+  fs.mkdirSync(`${root}/m/c`);
+  fs.writeFileSync(`${root}/m/c/g`, 'other');
+  fs.writeFileSync(`${root}/staged`, 'staged');
+  tick(root);
+  expect(
+    changes(() => {
+      fs.renameSync(`${root}/m/a`, `${root}/m/t`);
+      fs.renameSync(`${root}/m/c`, `${root}/m/a`);
+      fs.renameSync(`${root}/m/t`, `${root}/m/c`);
+    }),
+  ).toEqual([
+    'm/a/b: directory>-',
+    'm/a/b/h: file>-',
+    'm/a/g: file>file',
+    'm/c/b: ->directory',
+    'm/c/b/h: ->file',
+    'm/c/g: file>file',
+  ]);
+  expect(changes(() => fs.renameSync(`${root}/staged`, `${root}/m/f`))).toEqual([
+    'm/f: file>file',
+    'staged: file>-',
+  ]);
+});
+
+it('a file that a rule has hashed all the same is looked at', () => {
+  const { root, changes } = setting();
+  fs.writeFileSync(`${root}/m/a/.env`, 'TOKEN=1');
+  tick(root);
+  expect(changes(() => undefined)).toEqual([]);
+  expect(changes(() => fs.writeFileSync(`${root}/m/a/.env`, 'TOKEN=2'))).toEqual(['m/a/.env: file>file']);
+  expect(changes(() => fs.writeFileSync(`${root}/m/a/g`, 'edited'))).toEqual([]);
 });
