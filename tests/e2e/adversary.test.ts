@@ -193,24 +193,27 @@ m[0:1] = b'Z'
 
 const isTmpfs = fs.existsSync('/dev/shm') && fs.statfsSync('/dev/shm').type === 0x01021994;
 
-it.skipIf(python === undefined || !isTmpfs)(
-  'a write through a shared mapping is seen on tmpfs, where it moves no time (needs python3 and /dev/shm)',
-  () => {
-    const box = sandbox();
-    const ws = fs.mkdtempSync('/dev/shm/agentdiff-test-');
-    onTestFinished(() => fs.rmSync(ws, { recursive: true, force: true }));
-    fs.writeFileSync(`${box.home}/mapped.py`, MAPPED);
-    fs.writeFileSync(`${ws}/f`, 'AAAA');
-    // Old enough to be relied on anywhere else.
-    box.bash('sleep 2.2');
-    const args = ['--root', ws, 'run', '--', python ?? '', `${box.home}/mapped.py`, `${ws}/f`];
-    expect(box.agentdiff(args).status).toBe(0);
-    expect(fs.readFileSync(`${ws}/f`, 'utf8')).toBe('ZAAA');
-    expect(
-      box.json(['--root', ws, 'show', '--json']).changes.map(({ path: at }: { path: string }) => at),
-    ).toEqual(['f']);
-  },
-);
+// A machine without a tmpfs at this place has nothing to be seen here.
+if (isTmpfs)
+  it.skipIf(python === undefined)(
+    'a write through a shared mapping is seen on tmpfs, where it moves no time (needs python3)',
+    () => {
+      const box = sandbox();
+      const ws = fs.mkdtempSync('/dev/shm/agentdiff-test-');
+      onTestFinished(() => fs.rmSync(ws, { recursive: true, force: true }));
+      fs.writeFileSync(`${box.home}/mapped.py`, MAPPED);
+      fs.writeFileSync(`${ws}/f`, 'AAAA');
+      // Old enough to be relied on anywhere else.
+      box.bash('sleep 2.2');
+      const args = ['--root', ws, 'run', '--', python ?? '', `${box.home}/mapped.py`, `${ws}/f`];
+      expect(box.agentdiff(args).status).toBe(0);
+      expect(fs.readFileSync(`${ws}/f`, 'utf8')).toBe('ZAAA');
+      expect(
+        box.json(['--root', ws, 'show', '--json']).changes.map(({ path: at }: { path: string }) => at),
+      ).toEqual(['f']);
+    },
+  );
+else process.stderr.write('not tried on tmpfs: there is none at /dev/shm\n');
 
 it('a large object of another length than its file is stored again', () => {
   const box = sandbox();
