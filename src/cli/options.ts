@@ -45,6 +45,7 @@ export interface GcOptions extends CommonOptions {
   readonly keepLast?: string;
   readonly keepWithin?: string;
   readonly maxSize?: string;
+  readonly interrupted?: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
 }

@@ -29,12 +29,13 @@ export function policyFileOf(
   throw new AgentdiffError('USAGE', '--policy is empty', { hint: 'give --policy a file, or leave it out' });
 }
 
-function sizeOf(option: string, text: string | undefined): number | undefined {
+/** The bytes that a size option asks for; undefined when it was not given. @throws USAGE */
+export function sizeOf(option: string, text: string | undefined, also = ''): number | undefined {
   if (text === undefined) return undefined;
   const bytes = parseSize(text);
   if (bytes !== undefined) return bytes;
   throw new AgentdiffError('USAGE', `${option} wants a size, not ${JSON.stringify(text)}`, {
-    hint: `a size is ${SIZE_FORM}`,
+    hint: `a size is ${SIZE_FORM}${also}`,
   });
 }
 
@@ -43,7 +44,7 @@ const PERCENT = /^(\d{1,3}(?:\.\d{1,3})?)%$/;
 function minFreeOf(text: string | undefined): { freeBytes?: number | undefined; freePercent?: number } {
   const percent = Number(PERCENT.exec(text ?? '')?.[1] ?? Number.NaN);
   if (percent >= 0 && percent <= 100) return { freePercent: percent };
-  return { freeBytes: sizeOf('--min-free', text) };
+  return { freeBytes: sizeOf('--min-free', text, '; or a share of the file system, such as 5%') };
 }
 
 const LEVELS: readonly CaptureFlag['level'][] = ['content', 'digest', 'stat', 'structure', 'none'];

@@ -210,11 +210,12 @@ function addRetention(program: Command, perform: Perform): void {
     .command('gc')
     .summary('remove old capsules, and contents that nothing needs')
     .description(
-      'Remove the oldest capsules of the workspace and the contents that nothing needs any more. Shows the plan first.',
+      'Remove the oldest capsules of the workspace and the contents that nothing needs any more. Shows the plan, and removes with --yes or after an answer on a terminal; else nothing. Without a rule the budget of the policy decides.',
     )
     .option('--keep-last <number>', 'keep the newest so many capsules')
-    .option('--keep-within <duration>', 'keep capsules of runs that began within this time: 12h, 30d, 8w')
-    .option('--max-size <size>', 'remove the oldest until no more than this is left: 500MiB, 5GiB')
+    .option('--keep-within <duration>', 'keep capsules of runs begun within this time: 30m, 12h, 30d, 8w')
+    .option('--max-size <size>', 'remove the oldest until no more than this is left: 500MiB, 1.5G')
+    .option('--interrupted <run>', 'remove this interrupted run too, with its before-snapshot')
     .option('--dry-run', 'show the plan and remove nothing')
     .option('--yes', 'remove without asking');
   addCommonOptions(gc, 'json').action(async (_options, command: Command) => {

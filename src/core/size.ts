@@ -16,3 +16,16 @@ export function parseSize(text: string): number | undefined {
   const bytes = Number(digits) * 1024 ** UNITS.indexOf(unit);
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
+
+/** Bytes with a binary unit and at most one decimal. */
+export function showBytes(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  const digits = unit === 0 || value >= 100 ? 0 : 1;
+  return `${value.toFixed(digits)} ${units[unit] ?? 'B'}`;
+}

@@ -1,13 +1,14 @@
 import { AgentdiffError, type ByteString, EXIT, type Name, type RunId } from '../core/index.ts';
 import { workspaceId, type WorkspaceStore } from '../store/index.ts';
 import { openWorkspaceForWriting, type WritableWorkspace } from '../store/write.ts';
+import { findInterrupted } from './gc/interrupted.ts';
 import { type GcPlan, makeGcPlan } from './gc/plan.ts';
 import { budgetOf, type RetentionRules } from './gc/rules.ts';
 import type { Context, Place } from './workspace/context.ts';
 import { openForReading } from './workspace/open.ts';
 import type { Root } from './workspace/root.ts';
 
-export { type CapsuleFate, doesNothing, type GcPlan } from './gc/plan.ts';
+export { type CapsuleFate, doesNothing, type GcPlan, type PendingFate } from './gc/plan.ts';
 export type { RetentionRules } from './gc/rules.ts';
 
 export interface GcReport {
@@ -22,6 +23,8 @@ export interface GcReport {
 
 export interface GcResult {
   readonly removed: readonly RunId[];
+  /** The interrupted run that was named. */
+  readonly interrupted: readonly RunId[];
   /** Packs that hold something which is not what was stored: they stay as they are. */
   readonly damagedPacks: readonly Name[];
   /** On the disk afterwards, measured, bytes. */
@@ -31,12 +34,22 @@ export interface GcResult {
 /**
  * Says what a gc would do. Changes nothing and takes no lock.
  * @param given without any rule it is the budget of the workspace's policy that decides
- * @throws what opening the store for reading throws, POLICY_INVALID, POLICY_UNSUPPORTED
+ * @param interrupted names a run that was interrupted, as a user types it: it goes too, and is rule enough
+ * @throws what opening the store for reading throws, POLICY_INVALID, POLICY_UNSUPPORTED; for `interrupted` also RUN_UNKNOWN, RUN_AMBIGUOUS,
+ *   RUN_ACTIVE, USAGE when it is sealed or pinned
  */
-export async function planGc(context: Context, place: Place, given: RetentionRules): Promise<GcReport> {
+export async function planGc(
+  context: Context,
+  place: Place,
+  given: RetentionRules,
+  interrupted?: string,
+): Promise<GcReport> {
   const { root, store, close } = openForReading(context, place);
   try {
-    const rules = await withBudget(given, root);
+    const rules =
+      interrupted === undefined
+        ? await withBudget(given, root)
+        : { ...given, interrupted: findInterrupted(store, interrupted, context.now()) };
     const { plan } = makeGcPlan(store, rules, context.now());
     return { root: root.path, rules, plan, exitStatus: EXIT.done };
   } finally {
@@ -60,7 +73,7 @@ export function applyGc(context: Context, place: Place, report: GcReport): GcRep
   try {
     holdAlone(workspace, context.now());
     const { plan, done } = collect(workspace, rules, context.now(), (made) => {
-      if (goingOf(made).join() !== goingOf(shown).join()) throw changedPlan();
+      if (allGoing(made) !== allGoing(shown)) throw changedPlan();
     });
     return {
       root,
@@ -89,11 +102,22 @@ export function holdAlone(workspace: WritableWorkspace, now: number): void {
   workspace.lock('gc', now);
   const active = activeRun(workspace.store, now);
   if (active === undefined) return;
+  const isSure = workspace.store.ownerState(active) === 'alive';
   workspace.unlock();
-  throw new AgentdiffError('STORE_BUSY', `run ${active} of this workspace is, or may be, active`, {
-    hint: 'wait until it has ended; one of another boot, machine or pid namespace counts for a day after it began',
-    data: { runId: active },
-  });
+  throw busyWith(active, isSure);
+}
+
+function busyWith(active: RunId, isSure: boolean): AgentdiffError {
+  return new AgentdiffError(
+    'STORE_BUSY',
+    `run ${active} of this workspace ${isSure ? 'is' : 'may be'} active`,
+    {
+      hint: isSure
+        ? 'wait until it has ended'
+        : 'its process cannot be looked for (another boot, machine or pid namespace), so it counts as active for a day after it began',
+      data: { runId: active },
+    },
+  );
 }
 
 function activeRun(store: WorkspaceStore, now: number): RunId | undefined {
@@ -115,9 +139,15 @@ export function collect(
   const retention = workspace.retention(now);
   retention.removeLeftovers();
   const removed = goingOf(plan);
+  const interrupted = plan.pending.filter(({ goes }) => goes).map(({ runId }) => runId);
+  for (const runId of interrupted) retention.removeInterrupted(runId);
   for (const runId of removed) retention.removeCapsule(runId);
   const damagedPacks = retention.sweep(plan.sweep, needed.digests);
-  return { plan, done: { removed, damagedPacks, sizeBytes: workspace.size() } };
+  return { plan, done: { removed, interrupted, damagedPacks, sizeBytes: workspace.size() } };
+}
+
+function allGoing({ capsules, pending }: GcPlan): string {
+  return [...capsules, ...pending].flatMap(({ runId, goes }) => (goes ? [runId] : [])).join();
 }
 
 function goingOf({ capsules }: GcPlan): RunId[] {

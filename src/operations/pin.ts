@@ -5,11 +5,17 @@ import type { Context, Place } from './workspace/context.ts';
 import { findRun } from './workspace/find-run.ts';
 import { openForReading } from './workspace/open.ts';
 
+export interface PinResult {
+  readonly runId: RunId;
+  /** False when it was so before. */
+  readonly changed: boolean;
+}
+
 /**
  * Pins a run, so that retention never removes its capsule, or takes the pin away. The capsule itself is not touched.
  * @throws RUN_UNKNOWN, RUN_AMBIGUOUS, STORE_BUSY, and what opening the store for writing throws
  */
-export function setPin(context: Context, place: Place, ref: string, pinned: boolean): RunId {
+export function setPin(context: Context, place: Place, ref: string, pinned: boolean): PinResult {
   const opened = openForReading(context, place);
   try {
     findRun(opened.store, ref);
@@ -20,9 +26,10 @@ export function setPin(context: Context, place: Place, ref: string, pinned: bool
       workspace.lock('pin', now);
       // Once more: only now can no gc remove it any more.
       const { runId } = findRun(workspace.store, ref);
-      if (pinned) workspace.pin(runId);
-      else workspace.unpin(runId);
-      return runId;
+      const changed = workspace.store.pins().includes(runId) !== pinned;
+      if (changed && pinned) workspace.pin(runId);
+      if (changed && !pinned) workspace.unpin(runId);
+      return { runId, changed };
     } finally {
       workspace.close();
     }

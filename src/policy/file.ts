@@ -66,7 +66,7 @@ function failure(
   );
   const more = texts.length > 1 ? ` (and ${texts.length - 1} more)` : '';
   return new AgentdiffError(code, `${texts[0]}${more}`, {
-    hint: 'docs/policy.md says what a policy file may hold; `agentdiff doctor` checks it',
+    hint: 'docs/policy.md says what a policy file may hold',
     data: { file: name, issues: sorted.slice(0, MAX_SHOWN) },
   });
 }

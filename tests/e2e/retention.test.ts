@@ -90,18 +90,55 @@ it('gc shows its plan and removes nothing, and removes with --yes', () => {
   expect(plan).toMatchObject({ status: 0, stderr: '' });
   expect(plan.stdout).toContain('would go (2 capsules');
   expect(plan.stdout).toMatch(/MiB would be freed/);
+  expect(plan.stdout).toMatch(/nothing was removed: give the same command with --yes .*\n$/);
   for (const id of ids) expect(plan.stdout).toContain(id);
   expect(fingerprint(box.store, { times: true })).toEqual(before);
   const done = box.agentdiff(['gc', '--keep-last', '2', '--yes']);
   expect(done.status).toBe(0);
   expect(done.stdout).toContain('removed (2 capsules');
+  expect(done.stdout).not.toContain('--yes');
   expect(runsOf(box).map(({ runId }) => runId)).toEqual(ids.slice(2));
   expect(box.agentdiff(['verify', ...ids.slice(2)]).status).toBe(0);
   expect(box.json(['gc', '--keep-last', '1'])).toMatchObject({
     dryRun: true,
     capsules: [{ goes: true }, { why: 'newest' }],
   });
+  expect(box.agentdiff(['gc', '--keep-last', '9']).stdout).toContain('nothing would be removed');
+  expect(box.agentdiff(['gc', '--help']).stdout).toMatch(/--yes.*else nothing.*budget/s);
   expectError(box.agentdiff(['gc', '--keep-within', 'long']), 'USAGE', 2);
+});
+
+it('gc says in JSON which size it wanted, and how much is over it', () => {
+  const box = sandbox();
+  box.bash(`T run --quiet -- sh -c 'head -c 2M /dev/urandom > f'`);
+  expect(box.json(['gc'])).toMatchObject({ maxBytes: 10 * 2 ** 30, overBytes: 0 });
+  expect(box.agentdiff(['gc']).stdout).toContain('at most 10.0 GiB wanted');
+  const over = box.json(['gc', '--max-size', '1K']);
+  expect(over).toMatchObject({ maxBytes: 1024, overBytes: over.sizeAfterBytes - 1024 });
+  expect(over.overBytes).toBeGreaterThan(2 ** 20);
+});
+
+it('gc removes an interrupted run that is named, and says how', () => {
+  const box = sandbox();
+  box.bash('echo 1 > f; T run --quiet -- true');
+  box.bash(`(T run --quiet -- sh -c 'kill -9 $PPID'); true`);
+  const id = runsOf(box).find(({ state }) => state === 'unsealed')?.runId ?? '';
+  expect(box.agentdiff(['gc']).stdout).toMatch(/interrupted; .*gc --interrupted RUN removes it\n +2/);
+  expect(box.agentdiff(['gc', '--interrupted', id]).stdout).toContain(`would go: the interrupted run ${id}`);
+  expect(box.json(['gc', '--interrupted', id, '--yes'])).toMatchObject({
+    interruptedRemoved: [id],
+    removed: [],
+  });
+  expect(runsOf(box)).toMatchObject([{ state: 'sealed' }]);
+  expectError(box.agentdiff(['gc', '--interrupted', 'last']), 'USAGE', 2);
+});
+
+it('doctor says that there are more runs than it shows', () => {
+  const box = sandbox();
+  for (let i = 0; i < 10; i++) box.bash('T run --quiet -- true');
+  expect(box.agentdiff(['doctor']).stdout).not.toContain('older run');
+  box.bash('T run --quiet -- true; T run --quiet -- true');
+  expect(box.agentdiff(['doctor']).stdout).toContain('… and 2 older runs; --json has all');
 });
 
 it('by itself, near its budget, the store loses the oldest capsules, and the run says so on one line', () => {
@@ -139,6 +176,7 @@ it('pin keeps a run, and list says so', () => {
   expect(box.agentdiff(['gc', '--keep-last', '0', '--yes']).status).toBe(0);
   expect(runsOf(box)).toMatchObject([{ runId: ids[0], pinned: true }, { runId: ids[2] }]);
   expect(box.agentdiff(['unpin', ids[0] ?? '']).status).toBe(0);
+  expect(box.agentdiff(['unpin', ids[0] ?? '']).stdout).toContain(`${ids[0]} was not pinned`);
   box.agentdiff(['gc', '--keep-last', '0', '--yes']);
   expect(runsOf(box)).toMatchObject([{ runId: ids[2] }]);
   expectError(box.agentdiff(['pin', '2001']), 'RUN_UNKNOWN', 2);
@@ -152,6 +190,7 @@ it('a gc, a recover and a run inside a run: the gc is refused, a nested run is n
   );
   expect(ended.stdout).toBe('gc 4\nrun 0\n');
   expect(ended.stderr).toContain('[STORE_BUSY]');
+  expect(ended.stderr).not.toContain('for a day');
   expect(runsOf(box)).toHaveLength(4);
 });
 

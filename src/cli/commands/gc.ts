@@ -3,16 +3,18 @@ import { AgentdiffError, EXIT } from '../../core/index.ts';
 import { applyGc, doesNothing, type GcReport, planGc, type RetentionRules } from '../../operations/gc.ts';
 import { askYes, canAsk } from '../ask.ts';
 import type { GcOptions } from '../options.ts';
+import { sizeOf } from '../policy-options.ts';
 import { gcDocument, renderGc, renderGcJson } from '../render/gc.ts';
+import { lines } from '../render/words.ts';
 import type { Session } from '../session.ts';
 
 /** Shows what would go; removes it when told so, or when the question on a terminal was answered with yes. */
 export async function gcCommand(session: Session, options: GcOptions): Promise<number> {
   const { context, place, output, json } = session;
   const rules = parseRules(options);
-  const shown = await planGc(context, place, rules);
+  const shown = await planGc(context, place, rules, options.interrupted);
   const print = async (report: GcReport): Promise<void> => {
-    await output.print(json ? renderGcJson(report) : renderGc(report, output.outStyle));
+    await output.print(json ? renderGcJson(report) : renderGc(report, output.outStyle) + whatToType(report));
   };
   const isAsked = options.yes !== true && options.dryRun !== true && !json && canAsk();
   const isOnlyShown = options.yes !== true && (!isAsked || doesNothing(shown.plan));
@@ -24,6 +26,15 @@ export async function gcCommand(session: Session, options: GcOptions): Promise<n
   const report = applyGc(context, place, shown);
   await print(report);
   return report.exitStatus;
+}
+
+/** Below a plan that nobody is asked about. */
+function whatToType({ plan, done }: GcReport): string {
+  if (done !== undefined) return '';
+  const words = doesNothing(plan)
+    ? 'nothing would be removed'
+    : 'nothing was removed: give the same command with --yes (and without --dry-run) to remove it';
+  return lines([`  ${words}`]);
 }
 
 /** @throws NOT_APPROVED */
@@ -39,10 +50,11 @@ async function approve(shown: GcReport, { output }: Session): Promise<void> {
 }
 
 function parseRules({ keepLast, keepWithin, maxSize }: GcOptions): RetentionRules {
+  const maxBytes = sizeOf('--max-size', maxSize);
   return {
     ...(keepLast !== undefined && { keepLast: parseCount(keepLast) }),
     ...(keepWithin !== undefined && { keepWithinMs: parseDuration(keepWithin) }),
-    ...(maxSize !== undefined && { maxBytes: parseSize(maxSize) }),
+    ...(maxBytes !== undefined && { maxBytes }),
   };
 }
 
@@ -63,33 +75,14 @@ const DURATIONS: ReadonlyMap<string, number> = new Map([
   ['w', 7 * 24 * HOUR],
 ]);
 
-/** `90m`, `12h`, `30d`, `8w` in milliseconds. @throws USAGE */
+/** `5m` (minutes), `12h`, `30d`, `8w` in milliseconds. @throws USAGE */
 export function parseDuration(text: string): number {
   const [, number = '', letter = ''] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
   const unit = DURATIONS.get(letter);
   if (unit !== undefined) return Number(number) * unit;
   throw usage(
     `not a duration: ${JSON.stringify(text)}`,
-    'use a number and m, h, d or w, as in --keep-within 30d',
-  );
-}
-
-const SIZES: ReadonlyMap<string, number> = new Map([
-  ['B', 1],
-  ['KiB', 2 ** 10],
-  ['MiB', 2 ** 20],
-  ['GiB', 2 ** 30],
-  ['TiB', 2 ** 40],
-]);
-
-/** `500MiB`, `1.5GiB` in bytes; a number alone is bytes. @throws USAGE */
-export function parseSize(text: string): number {
-  const [, number = '', letters = 'B'] = /^(\d{1,12}(?:\.\d{1,3})?) ?([KMGT]iB|B)?$/.exec(text) ?? [];
-  const unit = SIZES.get(letters);
-  if (number !== '' && unit !== undefined) return Math.floor(Number(number) * unit);
-  throw usage(
-    `not a size: ${JSON.stringify(text)}`,
-    'use a number and B, KiB, MiB, GiB or TiB, as in --max-size 5GiB',
+    'use a number and m (minutes), h, d or w, as in --keep-within 30d',
   );
 }
 

@@ -33,14 +33,22 @@ function renderFigures(figures: StoreFigures, style: Style): string {
   ]);
   const [head = '', ...costs] = table([['run', 'capsule', 'new contents', ''], ...rows]);
   return lines([
-    `${style.strong('this workspace in the store:')} ${showBytes(total.allocated)} on the disk (${showBytes(total.bytes)} by length), ${budgetBytes === undefined ? 'no budget' : `budget ${showBytes(budgetBytes)}`}`,
+    `${style.strong('this workspace in the store:')} ${showBytes(total.allocated)} on the disk (${showBytes(total.bytes)} by length), ${wordBudget(budgetBytes)}`,
     `  ${count(capsules, 'capsule')}, ${count(pins, 'pin')}, ${count(pending, 'run')} without a sealed capsule; ${count(packs, 'pack')}, ${count(largeObjects, 'large content')}`,
     `  left by ended processes: ${leftovers.count === 0 ? 'nothing' : `${count(leftovers.count, 'entry', 'entries')}, ${showBytes(leftovers.size.allocated)}; the next run removes them, after a day where it cannot be told whether the process lives`}`,
     ...(shared.allocated === 0
       ? []
       : [`  ${showBytes(shared.allocated)} in contents of no single run: of removed ones, or merged`]),
     ...(newest.length === 0 ? [] : [`  ${style.dim(head)}`, ...costs.map((line) => `  ${line}`)]),
+    ...(figures.runs.length > MAX_RUNS
+      ? [`  … and ${count(figures.runs.length - MAX_RUNS, 'older run')}; --json has all`]
+      : []),
   ]);
+}
+
+function wordBudget(budgetBytes: StoreFigures['budgetBytes']): string {
+  if (budgetBytes === undefined) return 'no budget';
+  return budgetBytes === 'unknown' ? 'budget not known' : `budget ${showBytes(budgetBytes)}`;
 }
 
 export function renderDoctorJson({ store, checks, figures }: DoctorReport): string {

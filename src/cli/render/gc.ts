@@ -1,4 +1,4 @@
-import type { CapsuleFate, GcPlan, GcReport } from '../../operations/gc.ts';
+import type { CapsuleFate, GcPlan, GcReport, PendingFate } from '../../operations/gc.ts';
 import { errorDocument } from './error.ts';
 import { jsonBytes, jsonLine } from './json.ts';
 import type { Style } from './style.ts';
@@ -16,10 +16,10 @@ export function renderGc(report: GcReport, style: Style): string {
     `${style.strong(done === undefined ? 'plan of a gc:' : 'gc:')} ${showPlace(root)}, ${showBytes(plan.sizeBytes)} in the store${limit}`,
     ...group(done === undefined ? 'would go' : 'removed', goes),
     ...group('stays', stays),
-    ...pendingLines(plan),
+    ...pendingLines(report),
     ...objectLines(plan, style),
     done === undefined
-      ? `  ${showBytes(Math.max(0, plan.sizeBytes - plan.sizeAfterBytes))} would be freed`
+      ? `  about ${showBytes(Math.max(0, plan.sizeBytes - plan.sizeAfterBytes))} would be freed`
       : `  ${showBytes(Math.max(0, plan.sizeBytes - done.sizeBytes))} freed, ${showBytes(done.sizeBytes)} left`,
     ...overLines(report, style),
   ]);
@@ -42,23 +42,42 @@ function group(word: string, fates: readonly CapsuleFate[]): string[] {
   return reasons.flatMap((why) => {
     const some = fates.filter((fate) => fate.why === why);
     const bytes = some.reduce((sum, fate) => sum + fate.bytes, 0);
-    const more = some.length - MAX_NAMED;
     return [
       `  ${word} (${count(some.length, 'capsule')}, ${showBytes(bytes)}): ${WHY[why]}`,
       ...some
         .slice(0, MAX_NAMED)
         .map(({ runId, problem }) => `    ${runId}${problem === undefined ? '' : `  ${problem}`}`),
-      ...(more > 0 ? [`    … and ${count(more, 'more', 'more')}`] : []),
+      ...moreLine(some.length - MAX_NAMED),
     ];
   });
 }
 
-function pendingLines({ pending }: GcPlan): string[] {
-  if (pending.length === 0) return [];
+const STATES: Readonly<Record<PendingFate['state'], string>> = {
+  active: 'active',
+  unsealed: 'interrupted; its before-snapshot is kept, and gc --interrupted RUN removes it',
+  'never-started': 'interrupted before its command started; the next run removes it',
+};
+
+function pendingLines({ plan, done }: GcReport): string[] {
+  const isGone = (fate: PendingFate): boolean => fate.goes;
+  const going = plan.pending.filter(isGone);
+  const word = done === undefined ? 'would go' : 'removed';
   return [
-    `  stays (${count(pending.length, 'run')}): no sealed capsule, active or interrupted`,
-    ...pending.slice(0, MAX_NAMED).map((runId) => `    ${runId}`),
+    ...going.map(({ runId }) => `  ${word}: the interrupted run ${runId} and its before-snapshot`),
+    ...Object.entries(STATES).flatMap(([state, words]) => {
+      const some = plan.pending.filter((fate) => fate.state === state && !isGone(fate));
+      if (some.length === 0) return [];
+      return [
+        `  stays (${count(some.length, 'run')}): no sealed capsule, ${words}`,
+        ...some.slice(0, MAX_NAMED).map(({ runId }) => `    ${runId}`),
+        ...moreLine(some.length - MAX_NAMED),
+      ];
+    }),
   ];
+}
+
+function moreLine(more: number): string[] {
+  return more > 0 ? [`    … and ${count(more, 'more', 'more')}`] : [];
 }
 
 function objectLines({ sweep, unknown }: GcPlan, style: Style): string[] {
@@ -82,11 +101,17 @@ function objectLines({ sweep, unknown }: GcPlan, style: Style): string[] {
   ];
 }
 
-function overLines({ plan, done }: GcReport, style: Style): string[] {
+/** Bytes that are left beyond what was wanted. */
+function overBytes({ plan, done }: GcReport): number {
+  return Math.max(0, (done?.sizeBytes ?? plan.sizeAfterBytes) - (plan.maxBytes ?? Infinity));
+}
+
+function overLines(report: GcReport, style: Style): string[] {
+  const { plan, done } = report;
   const size = done?.sizeBytes ?? plan.sizeAfterBytes;
   const damaged = done?.damagedPacks.length ?? 0;
   return [
-    ...(plan.maxBytes !== undefined && size > plan.maxBytes
+    ...(overBytes(report) > 0
       ? [
           `  ${style.warn('still over:')} ${showBytes(size)} cannot go: pinned, unsealed, kept by a rule, or what the newest run and the next scan need`,
         ]
@@ -99,7 +124,8 @@ export function renderGcJson(report: GcReport): string {
   return jsonLine(gcDocument(report));
 }
 
-export function gcDocument({ root, plan, done }: GcReport): object {
+export function gcDocument(report: GcReport): object {
+  const { root, plan, done } = report;
   const { capsules, pending, unknown, sweep, sizeBytes, sizeAfterBytes, maxBytes } = plan;
   const { dropped, rewritten, large, unreadable, freedBytes } = sweep;
   return {
@@ -117,7 +143,11 @@ export function gcDocument({ root, plan, done }: GcReport): object {
     },
     sizeBytes,
     sizeAfterBytes: done?.sizeBytes ?? sizeAfterBytes,
-    ...(maxBytes !== undefined && { maxBytes }),
-    ...(done && { removed: done.removed, damagedPacks: done.damagedPacks }),
+    ...(maxBytes !== undefined && { maxBytes, overBytes: overBytes(report) }),
+    ...(done && {
+      removed: done.removed,
+      interruptedRemoved: done.interrupted,
+      damagedPacks: done.damagedPacks,
+    }),
   };
 }

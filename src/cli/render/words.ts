@@ -1,6 +1,8 @@
 /** The small parts that all text renderers share. Everything that comes from a tree, a child or a capsule passes through here. */
 import { type ByteString, displayArgv, escapeText, type RelPath, ROOT_PATH } from '../../core/index.ts';
 
+export { showBytes } from '../../core/index.ts';
+
 /** A path of the workspace on one line; a directory ends in `/`, and a blank at the end is made visible. */
 export function showPath(path: RelPath, kind?: string): string {
   if (path === ROOT_PATH) return './';
@@ -41,19 +43,6 @@ export function showNumber(value: number): string {
 /** `1 entry`, `40,231 entries`. */
 export function count(value: number, one: string, many = `${one}s`): string {
   return `${showNumber(value)} ${value === 1 ? one : many}`;
-}
-
-/** Bytes with a binary unit and at most one decimal. */
-export function showBytes(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024;
-    unit++;
-  }
-  const digits = unit === 0 || value >= 100 ? 0 : 1;
-  return `${value.toFixed(digits)} ${units[unit] ?? 'B'}`;
 }
 
 export function showDuration(milliseconds: number): string {

@@ -22,3 +22,14 @@ export function failureCheck(id: string, title: string, error: unknown): Check {
     ...(error.hint && { advice: error.hint }),
   };
 }
+
+/** @param found the detail when it works */
+export function check(
+  id: string,
+  title: string,
+  works: boolean,
+  found: string,
+  otherwise: Pick<Check, 'status' | 'detail'>,
+): Check {
+  return works ? { id, title, status: 'ok', detail: found } : { id, title, ...otherwise };
+}

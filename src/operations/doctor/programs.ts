@@ -1,4 +1,4 @@
-import { type ByteString, invariant, type Name } from '../../core/index.ts';
+import { type ByteString, invariant } from '../../core/index.ts';
 import { type Dir, realPath } from '../../fs/index.ts';
 import { builtInPolicy, decideLaunch, isLaunchPermit } from '../../policy/index.ts';
 import { probe, type ProbeResult } from '../../supervisor/index.ts';
@@ -32,9 +32,14 @@ export async function programChecks(context: Context, place: Place): Promise<Che
 }
 
 /** A trial mount of an overlay in a user namespace of its own. */
-export async function overlayCheck(context: Context, place: Place, scratch: Dir, name: Name): Promise<Check> {
+export async function overlayCheck(
+  context: Context,
+  place: Place,
+  scratch: Dir,
+  path: ByteString,
+): Promise<Check> {
   const base = { id: 'overlay', title: 'overlay in a user namespace' };
-  const argv = overlayTrial(scratch, `${place.store}/${name}`);
+  const argv = overlayTrial(scratch, path);
   const result = argv && (await tryProgram(context, place, argv));
   if (argv !== undefined) openLeftover(scratch);
   if (result?.works)

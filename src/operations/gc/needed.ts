@@ -33,11 +33,12 @@ export class Needed {
 
   /**
    * What no capsule's end takes away: the before-snapshots of interrupted runs, and what the last scan found, because the next one relies on it.
+   * @param going an interrupted run that is to go
    * @throws OBJECT_…, STORE_DAMAGED, CAPSULE_…
    */
-  addRoots(newest: RunId | undefined): void {
+  addRoots(newest: RunId | undefined, going?: RunId): void {
     for (const { runId, intent } of pendingRuns(this.#store)) {
-      if (this.#store.readIntent(runId) === undefined) continue;
+      if (runId === going || this.#store.readIntent(runId) === undefined) continue;
       if (intent === undefined || !isDigest(intent.before)) throw unreadableIntent(runId);
       this.#addWhole(intent.before);
     }

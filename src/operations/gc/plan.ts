@@ -1,6 +1,7 @@
 import type { AgentdiffError, ErrorCode, RunId } from '../../core/index.ts';
 import { NOTHING_TO_SWEEP, type StoreUsage, type SweepPlan, type WorkspaceStore } from '../../store/index.ts';
 import { capsuleProblem, failureOf, Needed, type Unknown } from './needed.ts';
+import { type PendingWord, pendingRuns, wordPending } from '../workspace/intent.ts';
 import { keptByRule, type KeptWhy, type RetentionRules } from './rules.ts';
 
 export interface CapsuleFate {
@@ -14,12 +15,21 @@ export interface CapsuleFate {
   readonly problem?: ErrorCode;
 }
 
+/** A run without a sealed capsule. */
+export interface PendingFate {
+  readonly runId: RunId;
+  /** As `agentdiff list` has it. */
+  readonly state: PendingWord;
+  /** It was named to be removed. */
+  readonly goes: boolean;
+}
+
 /** What a gc would do. */
 export interface GcPlan {
   /** Oldest first. */
   readonly capsules: readonly CapsuleFate[];
-  /** Runs without a sealed capsule: they stay. */
-  readonly pending: readonly RunId[];
+  /** Runs without a sealed capsule: they stay, but for one that was named. Oldest first. */
+  readonly pending: readonly PendingFate[];
   /** Why no object goes. */
   readonly unknown?: Unknown;
   readonly sweep: SweepPlan;
@@ -35,9 +45,12 @@ export interface Made {
   readonly needed: Needed;
 }
 
-export function doesNothing({ capsules, sweep }: GcPlan): boolean {
+export function doesNothing({ capsules, pending, sweep }: GcPlan): boolean {
   const { dropped, rewritten, large } = sweep;
-  return dropped.length + rewritten.length + large.length === 0 && !capsules.some(({ goes }) => goes);
+  return (
+    dropped.length + rewritten.length + large.length === 0 &&
+    ![...capsules, ...pending].some(({ goes }) => goes)
+  );
 }
 
 /**
@@ -48,7 +61,9 @@ export function makeGcPlan(store: WorkspaceStore, rules: RetentionRules, now: nu
   const usage = store.usage();
   const decided = new Decision(store, rules, usage, now).decide();
   const { capsules, unknown, needed } = decided;
-  const goneBytes = sum(capsules.filter(({ goes }) => goes).map(({ bytes }) => bytes));
+  const interruptedBytes = rules.interrupted && usage.runs.get(rules.interrupted)?.capsule.allocated;
+  const goneBytes =
+    sum(capsules.filter(({ goes }) => goes).map(({ bytes }) => bytes)) + (interruptedBytes ?? 0);
   const left = usage.total.allocated - goneBytes;
   const { maxBytes } = rules;
   const sweep =
@@ -57,7 +72,11 @@ export function makeGcPlan(store: WorkspaceStore, rules: RetentionRules, now: nu
       : NOTHING_TO_SWEEP;
   const plan: GcPlan = {
     capsules,
-    pending: store.pending(),
+    pending: pendingRuns(store).map((run) => ({
+      runId: run.runId,
+      state: wordPending(run),
+      goes: run.runId === rules.interrupted,
+    })),
     sweep,
     sizeBytes: usage.total.allocated,
     sizeAfterBytes: left - sweep.freedBytes,
@@ -112,7 +131,7 @@ class Decision {
     const needed = new Needed(this.#store);
     if (this.#unknown !== undefined) return needed;
     const newest = this.#sealed.at(-1);
-    const error = failureOf(() => needed.addRoots(newest));
+    const error = failureOf(() => needed.addRoots(newest, this.#rules.interrupted));
     if (error !== undefined) this.#unknown = { error };
     for (const runId of runs) this.#add(needed, runId);
     return needed;
@@ -127,8 +146,11 @@ class Decision {
   /** Of the capsules that no rule keeps the newest ones that fit into the size. Where it is not known what goes with one, all do. */
   #fitting(candidates: readonly RunId[], staying: readonly RunId[], needed: Needed): Set<RunId> {
     const { maxBytes, keepLast, keepWithinMs } = this.#rules;
-    if (maxBytes === undefined)
-      return new Set(keepLast === undefined && keepWithinMs === undefined ? candidates : []);
+    if (maxBytes === undefined) {
+      const all = keepLast === undefined && keepWithinMs === undefined ? candidates : [];
+      for (const runId of all) this.#add(needed, runId);
+      return new Set(all);
+    }
     const fitting = new Set<RunId>();
     let capsuleBytes = sum(staying.map((runId) => this.#bytesOf(runId)));
     for (const runId of candidates.toReversed()) {

@@ -10,6 +10,8 @@ export interface RetentionRules {
   readonly keepWithinMs?: number;
   /** Removing, oldest first, ends when the workspace's part of the store takes no more, bytes. */
   readonly maxBytes?: number;
+  /** An interrupted run that a person judged and named: it goes too. Without any other rule nothing else but contents does. */
+  readonly interrupted?: RunId;
 }
 
 /** Why a capsule stays. */

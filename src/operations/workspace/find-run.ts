@@ -1,6 +1,6 @@
 import { AgentdiffError, escapeText, type RunId } from '../../core/index.ts';
 import type { WorkspaceStore } from '../../store/index.ts';
-import { pendingRuns } from './intent.ts';
+import { pendingRuns, wordPending } from './intent.ts';
 
 /** A run of this workspace and whether its capsule is sealed. */
 export interface FoundRun {
@@ -47,7 +47,7 @@ export function findSealedRun(store: WorkspaceStore, ref: string): RunId {
   const { runId, sealed } = findRun(store, ref);
   if (sealed) return runId;
   const run = pendingRuns(store).find((pending) => pending.runId === runId);
-  const state = run?.active ? 'active' : run?.intent === undefined ? 'never-started' : 'unsealed';
+  const state = run === undefined ? 'never-started' : wordPending(run);
   const [why, hint] = UNSEALED[state];
   throw new AgentdiffError('RUN_UNSEALED', `run ${runId} has no sealed capsule: ${why}`, {
     hint: `${hint}; \`agentdiff list\` shows the state of each run`,

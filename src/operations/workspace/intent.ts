@@ -54,3 +54,11 @@ export function pendingRuns(store: WorkspaceStore): PendingState[] {
     return { runId, active: store.ownerState(runId) === 'alive', ...(intent && { intent }) };
   });
 }
+
+/** What a run without a sealed capsule is called. */
+export type PendingWord = 'active' | 'unsealed' | 'never-started';
+
+export function wordPending({ active, intent }: PendingState): PendingWord {
+  if (active) return 'active';
+  return intent === undefined ? 'never-started' : 'unsealed';
+}

@@ -4,6 +4,7 @@ import { writing } from '../failures.ts';
 import { removedCapsuleName } from '../layout.ts';
 import { removeLeftovers } from '../leftovers.ts';
 import type { Lock } from '../lock.ts';
+import { removeRun } from '../run.ts';
 import type { StoreFolders } from '../unfinished.ts';
 import type { DigestSet } from './digest-set.ts';
 import type { SweepPlan } from './plan-sweep.ts';
@@ -41,6 +42,17 @@ export class Retention {
       rename(capsules, run as string as Name, capsules, removed);
       syncDir(capsules);
       removeTree(capsules, removed);
+    });
+    this.#lock.touch(this.#now);
+  }
+
+  /** Removes a run that was interrupted, whose process is gone; what its before-snapshot holds is nobody's then. */
+  removeInterrupted(run: RunId): void {
+    const { pending } = this.#folders;
+    writing(this.#base, () => {
+      // What nobody needs any more, an intent included, is one rename away from being no run at all.
+      removeRun(pending, run as string as Name);
+      syncDir(pending);
     });
     this.#lock.touch(this.#now);
   }

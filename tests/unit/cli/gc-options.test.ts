@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseCount, parseDuration, parseSize } from '../../../src/cli/commands/gc.ts';
+import { sizeOf } from '../../../src/cli/policy-options.ts';
+import { parseCount, parseDuration } from '../../../src/cli/commands/gc.ts';
 
 const USAGE = expect.objectContaining({ code: 'USAGE' });
 
@@ -15,8 +16,9 @@ describe('the values of gc', () => {
       expect(() => parseDuration(text), text).toThrowError(USAGE);
   });
 
-  it('a size is bytes, or a number and a binary unit', () => {
-    expect(['0', '500', '500B', '1KiB', '2MiB', '1.5GiB', '5 GiB', '1TiB'].map(parseSize)).toEqual([
+  it('a size is what the options of run take too', () => {
+    const sizes = ['0', '500', '500B', '1K', '2MiB', '1.5G', '5 GiB', '1TiB'];
+    expect(sizes.map((text) => sizeOf('--max-size', text))).toEqual([
       0,
       500,
       500,
@@ -27,7 +29,7 @@ describe('the values of gc', () => {
       2 ** 40,
     ]);
     for (const text of ['', 'GiB', '5GB', '5g', '-1', '1e9', '5GiBx'])
-      expect(() => parseSize(text), text).toThrowError(USAGE);
+      expect(() => sizeOf('--max-size', text), text).toThrowError(USAGE);
   });
 
   it('a number of capsules is whole', () => {

@@ -5,7 +5,8 @@ import { AgentdiffError } from '../../../src/core/index.ts';
 import { budgetCheck } from '../../../src/operations/doctor/store-figures.ts';
 import { type DoctorReport, examineMachine, examineRun } from '../../../src/operations/doctor.ts';
 import { pretendToClone } from '../../support/cloning.ts';
-import { systemError } from '../../support/fs-calls.ts';
+import { interceptWrites, systemError } from '../../support/fs-calls.ts';
+import { storePath } from '../../support/retention.ts';
 import { observed, type Setting, setting } from '../../support/context.ts';
 import { fingerprint } from '../../support/fingerprint.ts';
 import { Session } from '../../../src/operations/workspace/session.ts';
@@ -39,6 +40,7 @@ describe('examining the machine', () => {
       'srt',
       'unsealed',
       'kept',
+      'capsules',
       'store-budget',
     ]);
     for (const id of ['root', 'store', 'anchored', 'no-follow', 'hard-links', 'unsealed', 'store-budget'])
@@ -129,6 +131,51 @@ describe('examining the machine', () => {
     fs.writeFileSync(here.at('other.json'), '{"version": 1}');
     const named = await examineMachine(here.context, here.place, here.at('other.json'));
     expect(statusOf(named, 'policy')).toBe('ok');
+  });
+
+  it('says once what is wrong with a policy file, and has figures all the same', async () => {
+    const here = setting();
+    observed(here, () => {});
+    fs.writeFileSync(here.at('agentdiff.yaml'), 'version: 1\nlimits:\n  storeBytes: 1 GB\n');
+    const { checks, figures } = await examine(here);
+    const saying = checks.filter(({ detail }) => detail.includes('POLICY_INVALID'));
+    expect(saying.map(({ id }) => id)).toEqual(['policy']);
+    expect(saying[0]?.advice).not.toContain('doctor');
+    expect(checks.find(({ id }) => id === 'store-budget')?.status).toBe('limited');
+    expect(figures).toMatchObject({ capsules: 1, budgetBytes: 'unknown' });
+  });
+
+  it('says of a root how it was found as the other commands do', async () => {
+    const here = setting();
+    const { checks } = await examineMachine(here.context, here.place);
+    const [root, space] = ['root', 'free-space'].map((id) => checks.find((check) => check.id === id)?.detail);
+    expect(root).toMatch(/\((given by --root|found by .+|the current directory)\)$/);
+    expect(space).toMatch(/^[\d.]+ [KMGTP]iB of [1-9][\d.]* [KMGTP]iB on/);
+  });
+
+  it('names a capsule that changed since the seal', async () => {
+    const here = setting();
+    const runId = observed(here, () => fs.writeFileSync(here.at('f'), '1'));
+    observed(here, () => fs.writeFileSync(here.at('f'), '2'));
+    expect(statusOf(await examine(here), 'capsules')).toBe('ok');
+    fs.appendFileSync(storePath(here, 'capsules', runId, 'changes.jsonl'), '{}\n');
+    const found = (await examine(here)).checks.find(({ id }) => id === 'capsules');
+    expect(found).toMatchObject({ status: 'limited', detail: expect.stringContaining(`${runId} [CAPSULE_`) });
+  });
+
+  it('tries the workspace`s part of the store where only that may be written, as a run does', async () => {
+    const here = setting();
+    observed(here, () => {});
+    const own = storePath(here);
+    onTestFinished(
+      interceptWrites(({ target }) => {
+        if (target.startsWith(`${fs.realpathSync(here.store)}/.agentdiff-tmp-`)) throw systemError('EACCES');
+      }),
+    );
+    const before = fs.readdirSync(own);
+    const report = await examine(here);
+    expect([statusOf(report, 'store-writable'), statusOf(report, 'hard-links')]).toEqual([undefined, 'ok']);
+    expect(fs.readdirSync(own)).toEqual(before);
   });
 
   it('counts what the newest run did not keep, without a scan', async () => {

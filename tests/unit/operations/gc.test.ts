@@ -2,8 +2,9 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { AgentdiffError, digestOf, type RunId } from '../../../src/core/index.ts';
+import { processIdentity } from '../../../src/fs/index.ts';
 import { keepBudget } from '../../../src/operations/gc/after-run.ts';
-import { planGc } from '../../../src/operations/gc.ts';
+import { applyGc, planGc } from '../../../src/operations/gc.ts';
 import { setPin } from '../../../src/operations/pin.ts';
 import { workspaceId } from '../../../src/store/index.ts';
 import { openWorkspaceForWriting } from '../../../src/store/write.ts';
@@ -162,7 +163,7 @@ describe('a gc', () => {
     observed(box, () => fs.writeFileSync(box.at('small'), 'later'));
     const { plan, done } = await collected(box, { keepLast: 0 });
     expect(done?.removed.length).toBeGreaterThan(0);
-    expect(plan.pending).toEqual([session.runId]);
+    expect(plan.pending).toEqual([{ runId: session.runId, state: 'unsealed', goes: false }]);
     expect(hasLarge(box, content)).toBe(true);
     expect(fs.existsSync(storePath(box, 'pending', session.runId, 'intent.json'))).toBe(true);
   });
@@ -258,6 +259,80 @@ describe('a gc', () => {
     expect(packs()).toBeLessThan(10);
     expect(sealedIds(box)).toEqual(ids);
     expect(failingClaims(box)).toEqual([]);
+  });
+});
+
+describe('an interrupted run', () => {
+  /** A run with a content that only its before-snapshot has. @param end what happened to its process */
+  function interrupted(end: 'killed' | 'lives'): {
+    box: Setting;
+    runId: RunId;
+    ids: RunId[];
+    content: Buffer;
+  } {
+    const { box } = withRuns(2);
+    const content = Buffer.alloc(LARGE, 'precious');
+    fs.writeFileSync(box.at('precious'), content);
+    const { session, close } = activeRun(box);
+    session.snapshotBefore();
+    const owner = storePath(box, 'pending', session.runId, 'owner.json');
+    const text = fs.readFileSync(owner, 'utf8');
+    if (end === 'killed') fs.writeFileSync(owner, text.replace(/"startTime":"\d+"/, '"startTime":"1"'));
+    close();
+    fs.rmSync(box.at('precious'));
+    observed(box, () => fs.writeFileSync(box.at('small'), 'later'));
+    return { box, runId: session.runId, ids: sealedIds(box) as RunId[], content };
+  }
+
+  it('goes when it is named, with what only it needed, and nothing else does', async () => {
+    const { box, runId, ids, content } = interrupted('killed');
+    const shown = await planGc(box.context, box.place, {}, runId);
+    expect(shown.plan.pending).toEqual([{ runId, state: 'unsealed', goes: true }]);
+    expect([fs.existsSync(storePath(box, 'pending', runId)), hasLarge(box, content)]).toEqual([true, true]);
+    const { done } = applyGc(box.context, box.place, shown);
+    expect([done?.interrupted, done?.removed, sealedIds(box)]).toEqual([[runId], [], ids]);
+    expect([fs.readdirSync(storePath(box, 'pending')), hasLarge(box, content)]).toEqual([[], false]);
+    expect(failingClaims(box)).toEqual([]);
+    observed(box, () => fs.writeFileSync(box.at('small'), 'after'));
+    expect(failingClaims(box)).toEqual([]);
+  });
+
+  it('goes also when its intent cannot be read, which keeps every content', async () => {
+    const { box, runId, content } = interrupted('killed');
+    fs.writeFileSync(storePath(box, 'pending', runId, 'intent.json'), '{');
+    expect((await planGc(box.context, box.place, { keepLast: 0 })).plan.unknown).toBeDefined();
+    applyGc(box.context, box.place, await planGc(box.context, box.place, {}, runId));
+    expect([fs.readdirSync(storePath(box, 'pending')), hasLarge(box, content)]).toEqual([[], false]);
+  });
+
+  it('is not taken for one while its process lives, or may live, or while it is pinned; nor is a sealed run', async () => {
+    const { box, runId, ids } = interrupted('lives');
+    const codeFor = async (ref: string): Promise<string | undefined> =>
+      await codeOf(async () => await planGc(box.context, box.place, {}, ref));
+    expect(await codeFor(runId)).toBe('RUN_ACTIVE');
+    const owner = storePath(box, 'pending', runId, 'owner.json');
+    const text = fs.readFileSync(owner, 'utf8');
+    fs.writeFileSync(owner, text.replace(/"bootId":"[^"]*"/, '"bootId":"another"'));
+    expect(await codeFor(runId)).toBe('RUN_ACTIVE');
+    fs.writeFileSync(owner, text.replace(/"startTime":"\d+"/, '"startTime":"1"'));
+    expect(await codeFor(runId)).toBeUndefined();
+    setPin(box.context, box.place, runId, true);
+    expect(await codeFor(runId)).toBe('USAGE');
+    expect([await codeFor(ids[0] ?? ''), await codeFor('last')]).toEqual(['USAGE', 'USAGE']);
+    expect(await codeFor('2001')).toBe('RUN_UNKNOWN');
+  });
+
+  it('stays when it is active again by the time of the removal', async () => {
+    const { box, runId } = interrupted('killed');
+    const owner = storePath(box, 'pending', runId, 'owner.json');
+    const shown = await planGc(box.context, box.place, {}, runId);
+    const { startTime } = processIdentity(process.pid);
+    fs.writeFileSync(
+      owner,
+      fs.readFileSync(owner, 'utf8').replace(/"startTime":"1"/, `"startTime":"${startTime}"`),
+    );
+    expect(await codeOf(async () => applyGc(box.context, box.place, shown))).toBe('STORE_BUSY');
+    expect(fs.existsSync(storePath(box, 'pending', runId, 'intent.json'))).toBe(true);
   });
 });
 
