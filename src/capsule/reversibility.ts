@@ -1,3 +1,4 @@
+import { showNumber } from '../core/index.ts';
 import {
   type CapsuleDocument,
   MAX_NAMED_PATHS,
@@ -105,13 +106,18 @@ const CONDITION = 'each while its path is still as the run left it';
 const SUMMARY: Readonly<Record<ReversibilityTier, (recoverable: number, total: number) => string>> = {
   contained: (_, total) =>
     `${changes(total)} held in a layer: the workspace has none of it until it is applied.`,
-  snapshot: (recoverable, total) => `${recoverable} of ${changes(total)} can be taken back, ${CONDITION}.`,
-  partial: (recoverable, total) => `${recoverable} of ${changes(total)} can be taken back, ${CONDITION}.`,
-  none: (_, total) => `None of ${changes(total)} can be taken back.`,
+  snapshot: (recoverable, total) =>
+    `${showNumber(recoverable)} of ${changes(total)} can be taken back, ${CONDITION}.`,
+  partial: (recoverable, total) =>
+    `${showNumber(recoverable)} of ${changes(total)} can be taken back, ${CONDITION}.`,
+  none: (_, total) =>
+    total === 1
+      ? 'The one recorded change cannot be taken back.'
+      : `None of ${changes(total)} can be taken back.`,
 };
 
 function changes(count: number): string {
-  return count === 1 ? '1 recorded change' : `${count} recorded changes`;
+  return count === 1 ? '1 recorded change' : `${showNumber(count)} recorded changes`;
 }
 
 const REASONS: Readonly<Record<NotRecoverableReason, string>> = {
@@ -125,11 +131,12 @@ const REASONS: Readonly<Record<NotRecoverableReason, string>> = {
 };
 
 function wordReason({ reason, count }: { reason: NotRecoverableReason; count: number }): string {
-  return `${count === 1 ? '1 change' : `${count} changes`} cannot be taken back: ${REASONS[reason]}.`;
+  return `${count === 1 ? '1 change' : `${showNumber(count)} changes`} cannot be taken back: ${REASONS[reason]}.`;
 }
 
 function wordLinked(count: number): string {
-  const files = count === 1 ? '1 changed file has, or had,' : `${count} changed files have, or had,`;
+  const files =
+    count === 1 ? '1 changed file has, or had,' : `${showNumber(count)} changed files have, or had,`;
   return `${files} several names (hard links): one is replaced only if the run changed all of its names, and comes back as a file of its own.`;
 }
 
@@ -142,7 +149,7 @@ const LIMITS = {
     `In ${countPlaces(places)} only names were looked at: what was made, removed or renamed there is listed, an edit in place may not be.`,
   store: 'The store lies inside the workspace, within reach of the command.',
   outward: (links: number): string =>
-    `${links === 1 ? '1 link leads' : `${links} links lead`} out of the workspace: what lies behind is not recorded.`,
+    `${links === 1 ? '1 link leads' : `${showNumber(links)} links lead`} out of the workspace: what lies behind is not recorded.`,
   removed: 'The workspace root itself was removed: make the directory again at its path, and recover in it.',
   'not-at-its-path':
     'The workspace root is not at its path any more (moved, or out of sight): nothing can be taken back until it is there again.',

@@ -28,4 +28,4 @@ export {
   toJsonBytes,
   toJsonPath,
 } from './rel-path.ts';
-export { parseSize, showBytes, SIZE_FORM } from './size.ts';
+export { parseSize, showBytes, showNumber, SIZE_FORM } from './size.ts';

@@ -29,3 +29,8 @@ export function showBytes(bytes: number): string {
   const digits = unit === 0 || value >= 100 ? 0 : 1;
   return `${value.toFixed(digits)} ${units[unit] ?? 'B'}`;
 }
+
+/** `40231` as `40,231`. */
+export function showNumber(value: number): string {
+  return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
+}

@@ -71,6 +71,30 @@ describe(`a gc that is killed (seed ${SEED})`, () => {
       removeAll(copy.store);
     }
   });
+
+  it('I14: of an interrupted run that is named there is all or nothing to be seen, and the capsules stay whole', () => {
+    const box = prepared();
+    const kept = sealedIds(box);
+    const unsealedOf = (each: Setting): string[] =>
+      listRuns(each.context, each.place).runs.flatMap(({ runId, state }) =>
+        state === 'sealed' ? [] : [runId],
+      );
+    const [named = ''] = unsealedOf(box);
+    const args = ['gc', '--interrupted', named, '--yes'];
+    const total = callsOf(withCopy(box, 'whole-named'), args, 'writing');
+    expect(total).toBeGreaterThan(5);
+    let gone = 0;
+    for (const at of sample(total, MOMENTS / 2, SEED)) {
+      const copy = withCopy(box, `named-${at}`);
+      const where = `killed before call ${at} of ${total}, seed ${SEED}`;
+      expect(killed(copy, args, 'writing', at), where).toBe(-1);
+      expect([sealedIds(copy), failingClaims(copy)], where).toEqual([kept, []]);
+      if (unsealedOf(copy).length > 0) expectAllKept(copy, kept);
+      else gone++;
+      removeAll(copy.store);
+    }
+    expect(gone).toBeGreaterThan(0);
+  });
 });
 
 function expectAllKept(box: Setting, kept: readonly string[]): void {

@@ -16,7 +16,7 @@ function showMode(mode: number): string {
   return mode.toString(8).padStart(4, '0');
 }
 
-/** Kind, mode and size of an entry, or what differs between its two sides. */
+/** Kind, mode and size (of a device its number) of an entry, or what differs between its two sides. */
 export function showStates(before: Side | undefined, after: Side | undefined): string {
   const one = before ?? after;
   if (one === undefined) return '';
@@ -33,5 +33,6 @@ export function showStates(before: Side | undefined, after: Side | undefined): s
 }
 
 function sizeOf(side: Side): string[] {
+  if (side.content.is === 'device') return [side.content.number];
   return side.kind === 'file' ? [showBytes(side.size)] : [];
 }

@@ -1,7 +1,14 @@
 /** The small parts that all text renderers share. Everything that comes from a tree, a child or a capsule passes through here. */
-import { type ByteString, displayArgv, escapeText, type RelPath, ROOT_PATH } from '../../core/index.ts';
+import {
+  type ByteString,
+  displayArgv,
+  escapeText,
+  type RelPath,
+  ROOT_PATH,
+  showNumber,
+} from '../../core/index.ts';
 
-export { showBytes } from '../../core/index.ts';
+export { showBytes, showNumber } from '../../core/index.ts';
 
 /** A path of the workspace on one line; a directory ends in `/`, and a blank at the end is made visible. */
 export function showPath(path: RelPath, kind?: string): string {
@@ -33,11 +40,6 @@ export function escapeControls(text: string): string {
     .split('\\')
     .map((part) => escapeText(part))
     .join('\\');
-}
-
-/** `40231` as `40,231`. */
-export function showNumber(value: number): string {
-  return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
 /** `1 entry`, `40,231 entries`. */

@@ -68,6 +68,14 @@ describe('the words on what can be taken back', () => {
     );
   });
 
+  it('writes numbers as the rest of the summary does, and of one change no "none of"', () => {
+    const many = wordReversibility({ ...ALL, recoverable: 50_001, notRecoverable: [] });
+    expect(many.summary).toContain('50,001 of 50,001 recorded changes');
+    const notRecoverable = [{ reason: 'unstable', count: 1 }] as const;
+    const one = wordReversibility({ ...ALL, recoverable: 0, notRecoverable: [...notRecoverable] });
+    expect(one.summary).toBe('The one recorded change cannot be taken back.');
+  });
+
   it('names every reason with its count', () => {
     const reasons = [
       'content-not-kept',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sizeOf } from '../../../src/cli/policy-options.ts';
+import { parsePolicyFlags, sizeOf } from '../../../src/cli/policy-options.ts';
 import { parseCount, parseDuration } from '../../../src/cli/commands/gc.ts';
 
 const USAGE = expect.objectContaining({ code: 'USAGE' });
@@ -30,6 +30,12 @@ describe('the values of gc', () => {
     ]);
     for (const text of ['', 'GiB', '5GB', '5g', '-1', '1e9', '5GiBx'])
       expect(() => sizeOf('--max-size', text), text).toThrowError(USAGE);
+  });
+
+  it('a space to leave free may be a share, and the hint says so', () => {
+    expect(() => parsePolicyFlags({ minFree: 'x' })).toThrowError(
+      expect.objectContaining({ code: 'USAGE', hint: expect.stringContaining('5%') as string }),
+    );
   });
 
   it('a number of capsules is whole', () => {
