@@ -9,6 +9,7 @@ import {
   type ChangeTotals,
   type EventDocument,
   type ListedMember,
+  type LoweredDocument,
   MAX_NAMED_PATHS,
 } from './format.ts';
 import { wordReversibility } from './reversibility.ts';
@@ -86,8 +87,9 @@ function wordOf(error: AgentdiffError): DocumentProblemWord {
 export function checkPaths({ workspace, cwd, coverage }: CapsuleDocument): void {
   fromAbsolutePathDocument(workspace.root);
   fromAbsolutePathDocument(cwd);
-  const { unobserved, lowered } = coverage;
-  for (const entry of [...unobserved.before, ...unobserved.after, ...lowered]) pathOfDocument(entry);
+  const { unobserved, lowered, loweredAfter = [] } = coverage;
+  for (const entry of [...unobserved.before, ...unobserved.after, ...lowered, ...loweredAfter])
+    pathOfDocument(entry);
 }
 
 function summaryOf(
@@ -131,6 +133,11 @@ function agree(
   return canonicalJson({ counts, recoverable, notRecoverable, linked }) === canonicalJson(counted);
 }
 
+/** Only where nobody looked there is nothing to count. */
+function isCounted({ level, files, bytes }: LoweredDocument): boolean {
+  return level === 'none' || (files !== undefined && bytes !== undefined);
+}
+
 function contradictionsWithin(document: CapsuleDocument): string[] {
   const { coverage, reversibility, exit, snapshots, times } = document;
   const { before, after, beforeTotal, afterTotal } = coverage.unobserved;
@@ -149,6 +156,10 @@ function contradictionsWithin(document: CapsuleDocument): string[] {
     [
       isNamed(before, beforeTotal) && isNamed(after, afterTotal),
       'coverage names fewer paths than its totals say',
+    ],
+    [
+      [...coverage.lowered, ...(coverage.loweredAfter ?? [])].every(isCounted),
+      'a place that was looked at says its files and bytes',
     ],
     [reversibility.tier === expected.tier, 'the tier is not what the counts say'],
     [isExit(document), 'exit does not say one way in which the child ended'],

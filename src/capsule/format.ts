@@ -159,6 +159,8 @@ export interface CoverageDocument {
     afterTotal: number;
   };
   lowered: LoweredDocument[];
+  /** Places of the after-snapshot that are not in `lowered`: of what the run left there, content was not kept. There when there are any. */
+  loweredAfter?: LoweredDocument[];
   storeInsideWorkspace: boolean;
   /** Links that lead out of the workspace, before or after: what lies behind them is not observed. There when there are any. */
   outward?: { total: number; paths: JsonPath[] };
@@ -170,11 +172,14 @@ export interface UnobservedDocument extends JsonPath {
   reason: UnobservedReason;
 }
 
-interface LoweredDocument extends JsonPath {
+export interface LoweredDocument extends JsonPath {
   level: CaptureLevel;
   rule: string;
-  files: number;
-  bytes: number;
+  /** What the policy says to it; a limit speaks for itself. */
+  reason?: string;
+  /** Absent at level `none`: nobody looked. */
+  files?: number;
+  bytes?: number;
 }
 
 export interface ChangeCounts {

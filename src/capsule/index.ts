@@ -3,6 +3,7 @@ export {
   fromAbsolutePathDocument,
   fromChangeDocument,
   fromSnapshotDocument,
+  pathOfDocument,
   toAbsolutePathDocument,
   toChangeDocument,
   toSnapshotDocument,

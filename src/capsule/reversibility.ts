@@ -1,4 +1,5 @@
 import { showNumber } from '../core/index.ts';
+import type { CaptureLevel } from '../snapshot/index.ts';
 import {
   type CapsuleDocument,
   MAX_NAMED_PATHS,
@@ -23,6 +24,8 @@ export interface CoverageFacts {
   readonly lowered: number;
   /** Of these, places at level `structure`. */
   readonly namesOnly?: number;
+  /** Further places, of what the run left. */
+  readonly loweredAfter?: number;
   readonly storeInsideWorkspace: boolean;
   /** Links that lead out of the workspace. */
   readonly outward?: number;
@@ -59,6 +62,7 @@ export function wordLimits(facts: CoverageFacts): string[] {
   return [
     ...(facts.coverageComplete ? [] : [LIMITS.unobserved]),
     ...(facts.lowered > 0 ? [LIMITS.lowered(facts.lowered)] : []),
+    ...(facts.loweredAfter ? [LIMITS.loweredAfter(facts.loweredAfter)] : []),
     ...(facts.namesOnly ? [LIMITS.namesOnly(facts.namesOnly)] : []),
     ...(facts.storeInsideWorkspace ? [LIMITS.store] : []),
     ...(facts.root === undefined ? [] : [LIMITS[facts.root]]),
@@ -80,6 +84,10 @@ export function reversibilityOf(
     coverageComplete: coverage.complete,
     lowered: coverage.lowered.length,
     namesOnly: coverage.lowered.filter(({ level }) => level === 'structure').length,
+    ...(coverage.loweredAfter !== undefined && {
+      // An empty directory is no loss.
+      loweredAfter: coverage.loweredAfter.filter(({ files }) => files !== 0).length,
+    }),
     storeInsideWorkspace: coverage.storeInsideWorkspace,
     ...(coverage.root !== undefined && { root: coverage.root }),
     ...(coverage.outward !== undefined && { outward: coverage.outward.total }),
@@ -96,6 +104,21 @@ function tierOf(facts: ReversibilityFacts): ReversibilityTier {
 
 function totalOf(facts: ReversibilityFacts): number {
   return facts.notRecoverable.reduce((sum, { count }) => sum + count, facts.recoverable);
+}
+
+/** What may have changed although no change was seen, short; undefined when all was looked at that closely. */
+export function wordUnseen({ lowered }: Pick<CapsuleDocument['coverage'], 'lowered'>): string | undefined {
+  const at = (one: CaptureLevel): number => lowered.filter(({ level }) => level === one).length;
+  const parts = [
+    ...(at('structure')
+      ? [`only names in ${countPlaces(at('structure'))}, an edit in place may not be seen`]
+      : []),
+    ...(at('stat')
+      ? [`only metadata in ${countPlaces(at('stat'))}, a change that keeps size and times may not be seen`]
+      : []),
+    ...(at('none') ? [`nothing in ${countPlaces(at('none'))}`] : []),
+  ];
+  return parts.length === 0 ? undefined : `Looked at less closely: ${parts.join('; ')}.`;
 }
 
 const NO_CHANGE = 'No change to the workspace was recorded, so there is nothing to take back.';
@@ -144,7 +167,9 @@ const LIMITS = {
   unobserved:
     'Part of the workspace was not observed: of those places names and metadata are seen at most, contents are not looked at and cannot be taken back.',
   lowered: (places: number): string =>
-    `In ${countPlaces(places)} content was not kept, by rule or limit; what was changed or deleted there cannot be put back from here.`,
+    `In ${countPlaces(places)} content was not kept, by rule or limit; what was changed or deleted there can be put back only where the store had its content already.`,
+  loweredAfter: (places: number): string =>
+    `In ${countPlaces(places)} content that the run left was not kept: to take that back, by removing or replacing it, cannot be undone.`,
   namesOnly: (places: number): string =>
     `In ${countPlaces(places)} only names were looked at: what was made, removed or renamed there is listed, an edit in place may not be.`,
   store: 'The store lies inside the workspace, within reach of the command.',

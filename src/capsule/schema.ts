@@ -137,6 +137,15 @@ const snapshot = z.strictObject({
 });
 const unobserved = z.array(z.strictObject({ ...pathMembers, reason: unobservedReason })).max(MAX_NAMED_PATHS);
 
+const lowered = z.strictObject({
+  ...pathMembers,
+  level,
+  rule: z.string(),
+  reason: z.string().exactOptional(),
+  files: count.exactOptional(),
+  bytes: count.exactOptional(),
+});
+
 const coverage = z.strictObject({
   complete: z.boolean(),
   unobserved: z.strictObject({
@@ -145,7 +154,8 @@ const coverage = z.strictObject({
     beforeTotal: count,
     afterTotal: count,
   }),
-  lowered: z.array(z.strictObject({ ...pathMembers, level, rule: z.string(), files: count, bytes: count })),
+  lowered: z.array(lowered),
+  loweredAfter: z.array(lowered).min(1).max(MAX_NAMED_PATHS).exactOptional(),
   storeInsideWorkspace: z.boolean(),
   outward: z
     .strictObject({

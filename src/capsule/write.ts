@@ -29,7 +29,7 @@ import { encodeManifest } from './manifest.ts';
 
 export { toAbsolutePathDocument, toSnapshotDocument, toTimeDocument } from './documents.ts';
 export { FORMAT, MAX_NAMED_LINKS, MAX_NAMED_PATHS } from './format.ts';
-export { reversibilityOf, wordReversibility } from './reversibility.ts';
+export { reversibilityOf, wordReversibility, wordUnseen } from './reversibility.ts';
 
 /** Sealed files are read-only, so that nothing alters them by accident; the reader does not judge permission bits. */
 const SEALED_MODE = 0o400;

@@ -121,7 +121,10 @@ function addRun(program: Command, perform: Perform, child: () => readonly string
       "space of the store's file system that stays free, or a share such as 5% (1GiB or 5%)",
     )
     .option('--full-scan', 'read every file before and after, whatever its times say')
-    .option('--best-effort', 'start the command even when the store has no room for what is to be kept')
+    .option(
+      '--best-effort',
+      'start the command even when the disk of the store has no room for what is to be kept',
+    )
     .addOption(
       new Option(
         '--fail-on <outcome>',

@@ -1,4 +1,4 @@
-import { CapsuleReader } from '../capsule/index.ts';
+import { CapsuleReader, pathOfDocument } from '../capsule/index.ts';
 import {
   AgentdiffError,
   type Digest,
@@ -207,6 +207,7 @@ function planFor(
       paths,
       objects: store.objects,
       mounts: mountsBelow(root, mountPoints()),
+      lowered: document.coverage.lowered.map((place) => ({ ...place, path: pathOfDocument(place) })),
     });
   } finally {
     dir.close();

@@ -1,2 +1,2 @@
 /** What can be taken back, in the one wording; a file of its own so that a renderer's caller loads nothing else for it. */
-export { reversibilityOf } from '../capsule/write.ts';
+export { reversibilityOf, wordUnseen } from '../capsule/write.ts';

@@ -21,12 +21,11 @@ import {
   type PolicyFlags,
   worstOf,
 } from '../policy/index.ts';
-import type { Lowering, Snapshot, Unobserved } from '../snapshot/index.ts';
 import { workspaceId } from '../store/index.ts';
 import { type ChildResult, launch, type Supervision } from '../supervisor/index.ts';
 import { keepBudget, type RetentionNote } from './gc/after-run.ts';
 import type { Context, Place } from './workspace/context.ts';
-import { groupLowered, type LoweredGroup } from './workspace/lowered.ts';
+import { noticesOf, type RunNotice } from './workspace/notices.ts';
 import { loadPolicy } from './workspace/policy-file.ts';
 import { launchProblem } from './workspace/program.ts';
 import { checkRoot, findRoot, type Root, type StorePosition } from './workspace/root.ts';
@@ -51,18 +50,7 @@ export interface RunRequest {
   readonly refuseInterrupted?: () => Promise<void>;
 }
 
-/** Said before the child starts. */
-export type RunNotice =
-  /** Content is not kept in these places, so changes there cannot be taken back. */
-  | {
-      readonly kind: 'not-kept';
-      readonly lowered: readonly Lowering[];
-      readonly groups: readonly LoweredGroup[];
-    }
-  /** These places were not observed, or not read: what happens there is not known, or cannot be taken back. */
-  | { readonly kind: 'not-observed'; readonly places: readonly Unobserved[] }
-  /** The store lies in the workspace, within the child's reach. */
-  | { readonly kind: 'store-inside'; readonly store: ByteString };
+export type { RunNotice } from './workspace/notices.ts';
 
 export interface RunReport {
   readonly runId: RunId;
@@ -133,13 +121,6 @@ async function observeRun(
   } finally {
     session.close();
   }
-}
-
-function* noticesOf({ lowered, unobserved }: Snapshot, policy: Policy): Generator<RunNotice> {
-  // The store is left out for a reason that has a notice of its own, and the parent of a mount is whole.
-  const places = unobserved.filter(({ reason }) => reason !== 'store');
-  if (places.length > 0) yield { kind: 'not-observed', places };
-  if (lowered.length > 0) yield { kind: 'not-kept', lowered, groups: groupLowered(lowered, policy) };
 }
 
 async function observeChild(

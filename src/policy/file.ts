@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AgentdiffError, parseSize, SIZE_FORM } from '../core/index.ts';
 import type { CaptureRule, LimitName } from './document.ts';
-import { compileGlob, costOf, readGlob } from './glob.ts';
+import { compileGlob, costOf, readGlob, writtenGlob } from './glob.ts';
 import type { FilePolicy } from './resolve.ts';
 import { readYaml, type TextProblem, type YamlText } from './yaml.ts';
 
@@ -131,7 +131,7 @@ function captureSchema() {
       const wrong = key === 'glob' ? globProblem(parts.glob) : undefined;
       if (wrong !== undefined) return say(wrong, key);
       const literal = key === 'path' ? { literal: true as const } : {};
-      return { rule: `file: ${parts.glob}`, ...parts, ...literal, level, reason };
+      return { rule: `file: ${writtenGlob(parts)}`, ...parts, ...literal, level, reason };
     });
 }
 

@@ -70,6 +70,11 @@ export function readGlob(
   return text.endsWith('/') ? { glob, when: { kind: 'directory' } } : { glob };
 }
 
+/** What `readGlob` read as its user knows it: a rule for directories only is not shown as one for everything of that name. */
+export function writtenGlob({ glob, when }: NonNullable<ReturnType<typeof readGlob>>): string {
+  return when === undefined ? glob : `${glob}/`;
+}
+
 /** Alternatives that repeat; picomatch makes expressions of them whose time can double with each character. */
 const EXTGLOB = /[@+*?!]\(/;
 const MAX_STARS_IN_PART = 2;

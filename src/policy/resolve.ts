@@ -1,7 +1,7 @@
 import { AgentdiffError, type Digest } from '../core/index.ts';
 import type { CaptureLevel } from '../snapshot/index.ts';
 import type { CaptureRule, LimitName, PathRule, Policy, PolicyLimits } from './document.ts';
-import { compileGlob, readGlob } from './glob.ts';
+import { compileGlob, readGlob, writtenGlob } from './glob.ts';
 
 /** A user's wish for the capture level of what the glob matches. */
 export interface CaptureFlag {
@@ -133,7 +133,7 @@ function flagRule({ glob: text, level }: CaptureFlag): CaptureRule {
     });
   }
   compileGlob(read.glob);
-  return { rule: `flag: ${read.glob}`, ...read, level, reason: 'asked for' };
+  return { rule: `flag: ${writtenGlob(read)}`, ...read, level, reason: 'asked for' };
 }
 
 function regenerable(name: string, when: NonNullable<CaptureRule['when']>): CaptureRule {

@@ -5,6 +5,7 @@ import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { type Ended, type Sandbox, sandbox } from '../support/cli.ts';
+import { inTerminal } from '../support/terminal.ts';
 import { expectError, expectIntact, recover, skipUnless } from '../support/reports.ts';
 
 interface Lowered {
@@ -223,25 +224,34 @@ describe('each level', () => {
 });
 
 describe('K1: no room in the store', () => {
-  it.each([
-    ['--min-free', '100%', 'limit: free space'],
-    ['--max-store-size', '1K', 'limit: size of the store'],
-  ])('%s %s: stops before the command; --best-effort goes on and names it', (option, value, rule) => {
+  it.each([['--min-free', '100%', 'limit: free space']])(
+    '%s %s: stops before the command; --best-effort goes on and names it',
+    (option, value, rule) => {
+      const box = sandbox();
+      box.bash('head -c 2000 /dev/urandom > big');
+      expect(box.bash('mkdir w; cd w; T run --root . -- true').status).toBe(0);
+      const ended = box.agentdiff(['run', option, value, '--', 'touch', 'ran']);
+      expectError(ended, 'STORE_FULL', 125);
+      expect(ended.stderr).toContain(rule);
+      for (const way of [option, '--best-effort', '--store']) expect(ended.stderr).toContain(way);
+      expect(fs.existsSync(path.join(box.ws, 'ran'))).toBe(false);
+      expect(box.json(['list']).runs).toEqual([]);
+      expect(box.bash('find "$AGENTDIFF_STORE" -name "*.pack" -size +1k').stdout).toBe('');
+      const lowered = box.agentdiff(['run', option, value, '--best-effort', '--', 'rm', 'big']);
+      expect(lowered.status).toBe(0);
+      expect(notices(lowered)).toHaveLength(1);
+      expect(loweredOf(box)).toContain(`big digest ${rule}`);
+      expect(recover(box).results).toEqual(['refused big: content-not-kept']);
+    },
+  );
+
+  it('--max-store-size lowers what does not fit, says so before the command, and stops nothing', () => {
     const box = sandbox();
     box.bash('head -c 2000 /dev/urandom > big');
-    expect(box.bash('mkdir w; cd w; T run --root . -- true').status).toBe(0);
-    const ended = box.agentdiff(['run', option, value, '--', 'touch', 'ran']);
-    expectError(ended, 'STORE_FULL', 125);
-    expect(ended.stderr).toContain(rule);
-    for (const way of [option, '--best-effort', '--store']) expect(ended.stderr).toContain(way);
-    expect(fs.existsSync(path.join(box.ws, 'ran'))).toBe(false);
-    expect(box.json(['list']).runs).toEqual([]);
-    expect(box.bash('find "$AGENTDIFF_STORE" -name "*.pack" -size +1k').stdout).toBe('');
-    const lowered = box.agentdiff(['run', option, value, '--best-effort', '--', 'rm', 'big']);
-    expect(lowered.status).toBe(0);
-    expect(notices(lowered)).toHaveLength(1);
-    expect(loweredOf(box)).toContain(`big digest ${rule}`);
-    expect(recover(box).results).toEqual(['refused big: content-not-kept']);
+    const ended = box.agentdiff(['run', '--max-store-size', '1K', '--', 'rm', 'big']);
+    expect(ended.status).toBe(0);
+    expect(notices(ended)).toEqual([expect.stringContaining('keep it with --max-store-size')]);
+    expect(loweredOf(box)).toContain('big digest limit: size of the store');
   });
 
   it('a file system that is too small: nothing of the run is left, and earlier capsules verify', (context) => {
@@ -264,6 +274,121 @@ T run --best-effort -- rm big 2> /dev/null; echo "status $?"; T recover --yes`;
       'status 0',
     ]);
     expect(ended.stdout).toContain('content-not-kept');
-    expect(ended.stderr).toContain('no space in the store');
+    expect(ended.stderr).toContain('no space on the disk of the store');
+  });
+});
+
+describe('what is said of places that were looked at less closely', () => {
+  it('where no change was seen too', () => {
+    const box = sandbox();
+    box.bash('mkdir node_modules; echo 1 > node_modules/i.js');
+    const ended = box.agentdiff(['run', '--', 'true']);
+    expect(ended.stderr).toContain('no change seen in the workspace');
+    expect(ended.stderr).toContain('only names in 1 place, an edit in place may not be seen');
+    expect(box.agentdiff(['run', '--capture', 'node_modules=content', '--', 'true']).stderr).not.toContain(
+      'Looked at less closely',
+    );
+  });
+
+  it('a rule is shown as it was written, and what nobody looked into is not counted', () => {
+    const box = sandbox();
+    box.bash('mkdir d; echo 1 > d/x; echo 2 > f');
+    const ended = box.agentdiff(['run', '--capture', 'd/=none', '--capture', 'f=none', '--', 'true']);
+    expect(ended.stderr).toContain('d (level none by flag: d/), f (level none by flag: f), 2 places');
+    expect(ended.stderr).toContain('--capture GLOB=LEVEL');
+    expect(notices(ended)).toEqual([]);
+    const { stdout } = box.agentdiff(['show']);
+    expect(stdout).toContain('d  level none, not looked into  (flag: d/)');
+    expect(stdout).not.toContain('0 files');
+    const { capsule, lowered } = box.json(['show']);
+    expect(capsule.coverage.lowered).toEqual([
+      { path: 'd', level: 'none', rule: 'flag: d/', reason: 'asked for' },
+      { path: 'f', level: 'none', rule: 'flag: f', reason: 'asked for' },
+    ]);
+    expect(lowered[0]).not.toHaveProperty('files');
+    expectIntact(box);
+  });
+
+  it('the notice says where edits may not be seen, and which rule to change', () => {
+    const box = sandbox();
+    box.bash(`mkdir node_modules data more; for d in node_modules data more; do echo $d > $d/x; done
+printf 'version: 1\ncapture: [{glob: more/**, level: digest}]\n' > agentdiff.yaml`);
+    const [notice = ''] = notices(box.agentdiff(['run', '--capture', 'data=digest', '--', 'true']));
+    expect(notice).toContain('; edits in place in node_modules may not be seen');
+    expect(notice).toContain('content in place of digest in --capture data');
+    expect(notice).toContain('--capture GLOB=content, which comes before more/** of the policy file');
+  });
+
+  it('contents that the store has from before are not said to be lost', () => {
+    const box = sandbox();
+    box.bash('mkdir d; echo 1 > d/x; echo 2 > d/y');
+    box.bash('T run -- true');
+    const ended = box.bash('T run --capture d=digest -- rm d/x d/y');
+    expect(notices(ended)[0]).toContain('cannot be put back, unless the store has it from before');
+    expect(ended.stderr).toContain('2 of 2 recorded changes can be taken back');
+    expect(ended.stderr).toContain('can be put back only where the store had its content already');
+  });
+
+  it('doctor names path, rule and reason, and what was not observed', () => {
+    const box = sandbox('nobody');
+    box.bash('mkdir data; echo 1 > data/a; echo s > k; chmod 000 k; T run --capture data=digest -- true');
+    const { checks } = box.json(['doctor']);
+    const kept = checks.find(({ id }: { id: string }) => id === 'kept');
+    expect(kept.status).toBe('limited');
+    expect(kept.detail).toContain('level digest (flag: data; asked for; 1 file; data)');
+    expect(kept.detail).toContain('did not observe 1 place: k (unreadable)');
+    expect(box.json(['doctor', 'last'])).toMatchObject({
+      lowered: [{ rule: 'flag: data', reason: 'asked for', examples: ['data'] }],
+      unobserved: { total: 1, examples: ['k (unreadable)'] },
+    });
+    expect(box.agentdiff(['doctor', 'last']).stdout).toContain('not observed: 1 place: k (unreadable)');
+  });
+
+  it('doctor: places that were not observed are no reason to be content', () => {
+    const box = sandbox('nobody');
+    box.bash('echo s > k; T run -- true');
+    const kept = () => box.json(['doctor']).checks.find(({ id }: { id: string }) => id === 'kept');
+    expect(kept()).toMatchObject({
+      status: 'ok',
+      detail: expect.stringContaining('kept the content of every file that it found') as string,
+    });
+    box.bash('chmod 000 k; T run -- true');
+    expect(kept().status).toBe('limited');
+  });
+});
+
+describe('taking back what was not kept', () => {
+  it('is said by the summary, the plan, before --yes, and by the capsule', () => {
+    const box = sandbox();
+    box.bash('echo 1 > small; echo old > f');
+    const ended = box.bash(
+      `T run --max-file-size 1K -- sh -c 'head -c 3000 /dev/urandom | tee made > f; echo x >> f; echo 2 > kept'`,
+    );
+    expect(ended.stderr).toContain('In 2 places content that the run left was not kept');
+    expect(loweredOf(box)).toEqual([]);
+    const { capsule } = box.json(['show']);
+    expect(capsule.coverage.loweredAfter).toEqual([
+      { path: 'f', level: 'digest', rule: 'limit: file over 1 KiB', files: 1, bytes: 3002 },
+      { path: 'made', level: 'digest', rule: 'limit: file over 1 KiB', files: 1, bytes: 3000 },
+    ]);
+    expect(box.agentdiff(['show']).stdout).toContain('made  level digest, 1 file, 2.9 KiB');
+    expectIntact(box);
+    const plan = box.agentdiff(['recover', '--dry-run']).stdout;
+    expect(plan).toMatch(/^ {4}made {2}cannot be undone: /m);
+    expect(plan).toMatch(/^ {4}kept$/m);
+    expect(plan).toContain('2 steps cannot be undone: f, made');
+    const asked = inTerminal(box, 'T recover', 'n');
+    expect(asked.shown).toContain('Apply? 2 steps cannot be undone [y/N]');
+    const applied = box.agentdiff(['recover', '--yes']);
+    expect(applied.stderr).toContain('2 steps cannot be undone: f, made');
+    expect(applied.status).toBe(0);
+  });
+
+  it('a refusal names level and rule of the place', () => {
+    const box = sandbox();
+    box.bash('mkdir node_modules; echo 1 > node_modules/i.js; T run -- rm node_modules/i.js');
+    expect(box.agentdiff(['recover', '--dry-run']).stdout).toContain(
+      'its content was not kept (level structure by regenerable: node_modules)',
+    );
   });
 });

@@ -15,6 +15,7 @@ import {
   renderPlanJson,
   renderRecover,
   renderRecoverJson,
+  renderUnkept,
 } from '../../src/cli/render/recover.ts';
 import { renderNotice } from '../../src/cli/render/notice.ts';
 import { renderRun, renderRunJson } from '../../src/cli/render/run.ts';
@@ -24,6 +25,7 @@ import { renderVerify, renderVerifyJson } from '../../src/cli/render/verify.ts';
 import {
   AgentdiffError,
   type Digest,
+  escapeText,
   fromBytes,
   lossyText,
   type RelPath,
@@ -112,7 +114,7 @@ function reports(name: string): Map<string, string> {
     changes: [{ ...change, targets: { before: name, after: name } }],
     events: [],
     unreadable: [{ part: 'changes', why: text }],
-    lowered: [{ level: 'digest', rule: text, reason: text, places: 1, files: 1, bytes: 2 }],
+    lowered: [{ level: 'digest', rule: text, reason: text, places: 1, files: 1, bytes: 2, examples: [text] }],
     loweredCut: true,
   };
   const list: ListReport = {
@@ -131,7 +133,7 @@ function reports(name: string): Map<string, string> {
     runId,
     capsule: digest,
     digest,
-    steps: [step, { ...step, verdict: 'apply' }],
+    steps: [step, { ...step, verdict: 'apply', unkept: true }],
     counts: { apply: 1, already: 0, refused: 1 },
   };
   const recover: RecoverReport = {
@@ -166,6 +168,11 @@ function reports(name: string): Map<string, string> {
     after: state,
     body: { is: 'text', patch: `+${text.replaceAll('\n', '\r')}` },
   };
+  const lowered = {
+    groups: show.lowered,
+    cut: true,
+    unobserved: { total: 1, examples: [`${escapeText(text)} (unreadable)`] },
+  };
   const doctor: DoctorReport = {
     store: name,
     checks: [{ id: 'x', title: text, status: 'failed', detail: text, advice: text }],
@@ -180,14 +187,25 @@ function reports(name: string): Map<string, string> {
         {
           kind: 'not-kept',
           lowered: [{ path, level: 'stat', rule: text, files: 1, bytes: 2 }],
-          groups: [{ level: 'stat', rule: text, reason: text, places: 1, files: 1, bytes: 2 }],
+          groups: [
+            { level: 'stat', rule: text, reason: text, places: 1, files: 1, bytes: 2, examples: [text] },
+          ],
         },
         PLAIN,
       ),
     ],
     [
       'notice unread',
-      renderNotice({ kind: 'not-observed', places: [{ path, reason: 'unreadable' }] }, PLAIN),
+      renderNotice(
+        {
+          kind: 'not-observed',
+          places: [
+            { path, reason: 'unreadable' },
+            { path, reason: 'excluded', rule: text },
+          ],
+        },
+        PLAIN,
+      ),
     ],
     ['notice store', renderNotice({ kind: 'store-inside', store: name }, PLAIN)],
     ['show', renderShow(show, words, PLAIN)],
@@ -195,6 +213,7 @@ function reports(name: string): Map<string, string> {
     ['list', renderList(list, PLAIN)],
     ['list.json', renderListJson(list)],
     ['plan', renderPlan(plan, PLAIN)],
+    ['unkept', renderUnkept(plan, PLAIN)],
     ['plan.json', renderPlanJson(plan)],
     ['recover', renderRecover(recover, PLAIN)],
     ['recover.json', renderRecoverJson(recover)],
@@ -206,7 +225,7 @@ function reports(name: string): Map<string, string> {
     ['patch.json', renderDiffItemJson(patch)],
     ['doctor', renderDoctor(doctor, PLAIN)],
     ['doctor.json', renderDoctorJson(doctor)],
-    ['examination', renderExamination({ runId, capsule: verdict, plan }, PLAIN)],
+    ['examination', renderExamination({ runId, capsule: verdict, plan, lowered }, PLAIN)],
     ['examination.json', renderExaminationJson({ runId, capsule: verdict, plan })],
     ['error', renderError(error, PLAIN, false)],
     ['error.json', renderErrorJson(error, true)],
@@ -237,6 +256,7 @@ function capsuleWith(text: string): CapsuleDocument {
       complete: false,
       unobserved: { before: unobserved, after: unobserved, beforeTotal: 3, afterTotal: 3 },
       lowered: [{ ...place, level: 'stat', rule: text, files: 1, bytes: 2 }],
+      loweredAfter: [{ ...place, level: 'stat', rule: text, reason: text, files: 1, bytes: 2 }],
       storeInsideWorkspace: true,
     },
     counts: { created: 2, deleted: 1, modified: 1 },

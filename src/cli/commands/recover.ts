@@ -11,6 +11,8 @@ import {
   renderPlanJson,
   renderRecover,
   renderRecoverJson,
+  renderUnkept,
+  wordQuestion,
 } from '../render/recover.ts';
 import type { Session } from '../session.ts';
 
@@ -30,6 +32,7 @@ export async function recoverCommand(
     return EXIT.done;
   }
   if (options.yes !== true && plan.counts.apply > 0) await approve(plan, session);
+  if (options.yes === true) output.tell(renderUnkept(plan, output.errStyle));
   const report = applyRecover(context, request, plan, options.yes === true ? 'yes' : 'terminal');
   await output.print(json ? renderRecoverJson(report) : renderRecover(report, output.outStyle));
   if (report.sealError !== undefined && !json) {
@@ -50,7 +53,7 @@ async function approve(plan: RecoverPlan, { output, json }: Session): Promise<vo
       data: { plan: planDocument(plan) },
     });
   }
-  if (await askYes('Apply?')) return;
+  if (await askYes(wordQuestion(plan))) return;
   throw new AgentdiffError('NOT_APPROVED', 'not approved, so nothing was changed', {
     hint: 'answer y to apply the plan; name paths to apply a part of it',
   });

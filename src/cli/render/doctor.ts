@@ -2,11 +2,11 @@ import { AgentdiffError } from '../../core/index.ts';
 import type { DoctorReport, RunExamination, StoreFigures } from '../../operations/doctor.ts';
 import { errorDocument } from './error.ts';
 import { jsonBytes, jsonLine } from './json.ts';
-import { wordGroup } from './lowered.ts';
+import { wordExamples, wordGroup } from './lowered.ts';
 import { planDocument, renderPlan } from './recover.ts';
 import type { Style } from './style.ts';
 import { NOT_AUTHENTIC, verdictDocument, verdictLines } from './verify.ts';
-import { count, escapeControls, lines, showBytes, table } from './words.ts';
+import { count, escapeControls, joinWithin, lines, showBytes, table } from './words.ts';
 
 export function renderDoctor(report: DoctorReport, style: Style): string {
   const colours = { ok: style.good, limited: style.warn, missing: style.warn, failed: style.bad };
@@ -57,11 +57,19 @@ export function renderDoctorJson({ store, checks, figures }: DoctorReport): stri
 
 /** What is known of one run now: whether its capsule is intact, and what a recover would do. */
 export function renderExamination({ capsule, plan, lowered }: RunExamination, style: Style): string {
-  const places = lowered?.groups.map((group) => `looked at less closely: ${wordGroup(group)}`) ?? [];
+  const places = lowered === undefined ? [] : coverageLines(lowered);
   const head = lines([...verdictLines(capsule, style), NOT_AUTHENTIC, ...places]);
   if (!(plan instanceof AgentdiffError)) return head + renderPlan(plan, style);
   const why = `${escapeControls(plan.message)} [${plan.code}]`;
   return head + lines([`${style.bad('a recover would be refused:')} ${why}`]);
+}
+
+function coverageLines({ groups, unobserved }: NonNullable<RunExamination['lowered']>): string[] {
+  const { total, examples } = unobserved;
+  return [
+    ...groups.map((group) => `looked at less closely: ${wordGroup(group)} (${wordExamples(group)})`),
+    ...(total === 0 ? [] : [`not observed: ${count(total, 'place')}: ${joinWithin(examples, total)}`]),
+  ];
 }
 
 export function renderExaminationJson({ runId, capsule, plan, lowered }: RunExamination): string {
@@ -69,7 +77,7 @@ export function renderExaminationJson({ runId, capsule, plan, lowered }: RunExam
     runId,
     capsule: verdictDocument(capsule),
     ...(plan instanceof AgentdiffError ? { refused: errorDocument(plan) } : { plan: planDocument(plan) }),
-    ...(lowered && { lowered: lowered.groups, loweredCut: lowered.cut }),
+    ...(lowered && { lowered: lowered.groups, loweredCut: lowered.cut, unobserved: lowered.unobserved }),
     note: NOT_AUTHENTIC,
   });
 }

@@ -2,7 +2,7 @@ import type { RecoverPlan, RecoverReport } from '../../operations/recover.ts';
 import { errorDocument } from './error.ts';
 import { jsonLine, withJsonPath } from './json.ts';
 import type { Style } from './style.ts';
-import { escapeControls, lines, showNumber, showPath } from './words.ts';
+import { count, escapeControls, joinWithin, lines, showNumber, showPath } from './words.ts';
 
 type Step = RecoverPlan['steps'][number];
 type Result = RecoverReport['results'][number];
@@ -24,14 +24,39 @@ export function renderPlan(plan: RecoverPlan, style: Style): string {
     ...group('already right', by('already'), style.dim),
     ...group('refused', by('refused'), style.warn),
     `${showNumber(apply)} to do, ${showNumber(already)} already right, ${showNumber(refused)} refused`,
+    ...warnUnkept(plan, style),
   ]);
+}
+
+const UNKEPT = 'cannot be undone: the store does not have the content that is there now';
+
+/** Of how many steps what they take away is not kept; empty when of none. */
+function warnUnkept({ steps }: RecoverPlan, style: Style): string[] {
+  const unkept = steps.filter((step) => step.unkept === true);
+  if (unkept.length === 0) return [];
+  const names = joinWithin(unkept.map(({ path, kind }) => showPath(path, kind)));
+  return [`${style.warn(`${count(unkept.length, 'step')} cannot be undone`)}: ${names}`];
+}
+
+/** Said where the plan itself is not shown, before it is applied. */
+export function renderUnkept(plan: RecoverPlan, style: Style): string {
+  return lines(warnUnkept(plan, style).map((line) => `${style.strong('agentdiff:')} ${line}`));
+}
+
+/** The question that a person answers; it names what no other recover brings back. */
+export function wordQuestion({ steps }: RecoverPlan): string {
+  const unkept = steps.filter((step) => step.unkept === true).length;
+  return unkept === 0 ? 'Apply?' : `Apply? ${count(unkept, 'step')} cannot be undone`;
 }
 
 function group(title: string, steps: readonly Step[], colour: (text: string) => string): string[] {
   if (steps.length === 0) return [];
   return [
     colour(`  ${title} (${showNumber(steps.length)})`),
-    ...steps.map((step) => `    ${showPath(step.path, step.kind)}${why(step)}`),
+    ...steps.map(
+      (step) =>
+        `    ${showPath(step.path, step.kind)}${why(step)}${step.unkept === true ? `  ${UNKEPT}` : ''}`,
+    ),
   ];
 }
 

@@ -1,5 +1,6 @@
 import type { RunReport } from '../../operations/run.ts';
 import type { CapsuleDocument, Reversibility } from '../../capsule/index.ts';
+import { wordUnseen } from '../../operations/reversibility.ts';
 import { displayArgv, escapeText } from '../../core/index.ts';
 import { errorDocument } from './error.ts';
 import { jsonLine } from './json.ts';
@@ -36,7 +37,10 @@ export function renderRun(report: RunReport, words: Reversibility | undefined, s
   const isUnchanged = created + deleted + modified === 0 && capsule.coverage.root === undefined;
   const head = `${style.strong('agentdiff:')} ${headOf(capsule, isUnchanged)}`;
   const outcome = outcomeLine(capsule, style);
-  if (isUnchanged) return lines([head, ...outcome]);
+  if (isUnchanged) {
+    const unseen = wordUnseen(capsule.coverage);
+    return lines([head, ...outcome, ...(unseen === undefined ? [] : [`  ${unseen}`])]);
+  }
   const recover = capsule.reversibility.recoverable > 0 ? [recoverCommand(capsule)] : [];
   return lines([
     head,

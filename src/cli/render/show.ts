@@ -20,6 +20,8 @@ import {
   showPlace,
 } from './words.ts';
 
+type Lowered = CapsuleDocument['coverage']['lowered'][number];
+
 /** Everything that a person may want of one run; the JSON form has the rest. */
 export function renderShow(report: ShowReport, words: Reversibility, style: Style): string {
   const { capsule, changes, problems, digest, unreadable } = report;
@@ -110,16 +112,26 @@ function coverageLines(report: ShowReport): string[] {
 
 /** Totals by level and rule, then the places. */
 function loweredLines({ capsule, lowered: groups, loweredCut }: ShowReport): string[] {
-  const { lowered } = capsule.coverage;
-  if (lowered.length === 0) return [];
+  const { lowered, loweredAfter = [] } = capsule.coverage;
+  const later =
+    loweredAfter.length === 0
+      ? []
+      : ['  of what the run left, content was not kept:', ...loweredAfter.map(loweredLine)];
+  if (lowered.length === 0) return later;
   return [
     `  looked at less closely:${loweredCut ? ' the first places of possibly more' : ''}`,
     ...groups.map((group) => `    ${wordGroup(group)}`),
-    ...lowered.map(
-      ({ path, level, rule, files, bytes }) =>
-        `    ${escapeText(path)}  level ${level}, ${count(files, 'file')}, ${showBytes(bytes)}  (${escapeText(rule)})`,
-    ),
+    ...lowered.map(loweredLine),
+    ...later,
   ];
+}
+
+function loweredLine({ path, level, rule, files, bytes }: Lowered): string {
+  const size =
+    files === undefined || level === 'none'
+      ? 'not looked into'
+      : `${count(files, 'file')}, ${showBytes(bytes ?? 0)}`;
+  return `    ${escapeText(path)}  level ${level}, ${size}  (${escapeText(rule)})`;
 }
 
 /** The path comes last but for what is wrong with it, so that columns stand under each other. */

@@ -1,5 +1,5 @@
 import { CapsuleReader } from '../../capsule/index.ts';
-import { AgentdiffError, type ByteString, type RunId } from '../../core/index.ts';
+import { AgentdiffError, type ByteString, escapeText, type RunId } from '../../core/index.ts';
 import type { Policy } from '../../policy/index.ts';
 import { parsePolicy } from '../../policy/parse.ts';
 import type { WorkspaceStore } from '../../store/index.ts';
@@ -47,12 +47,20 @@ export function keptCheck(context: Context, place: Place): Check {
       const newest = store.sealed().at(-1);
       if (newest === undefined) return { ...base, status: 'ok', detail: 'no run of this workspace yet' };
       const found = loweredOf(store, newest);
-      if (found === undefined || found.groups.length === 0)
-        return { ...base, status: 'ok', detail: `of all files that run ${newest} looked at by rule` };
+      if (found === undefined) return { ...base, status: 'limited', detail: `run ${newest} cannot be read` };
+      const unkept = found.groups.length > 0 ? [`kept no content in ${wordGroups(found)}`] : [];
+      const unseen = found.unobserved.total > 0 ? [wordUnobserved(found.unobserved)] : [];
+      const limits = [...unkept, ...unseen];
+      if (limits.length === 0)
+        return {
+          ...base,
+          status: 'ok',
+          detail: `run ${newest} kept the content of every file that it found`,
+        };
       return {
         ...base,
         status: 'limited',
-        detail: `run ${newest} kept no content in ${wordGroups(found)}`,
+        detail: `run ${newest} ${limits.join('; it ')}`,
         advice: 'docs/policy.md says how to keep more; `agentdiff show` names the places',
       };
     } finally {
@@ -67,7 +75,11 @@ export interface LoweredPlaces {
   readonly groups: readonly LoweredGroup[];
   /** There may be more places than the capsule names. */
   readonly cut: boolean;
+  /** Places that were not observed before the command or after it, and the first of them as escaped text with the reason. */
+  readonly unobserved: { readonly total: number; readonly examples: readonly string[] };
 }
+
+const MAX_EXAMPLES = 3;
 
 /** Undefined when the capsule cannot be read. */
 export function loweredOf(store: WorkspaceStore, runId: RunId): LoweredPlaces | undefined {
@@ -75,8 +87,17 @@ export function loweredOf(store: WorkspaceStore, runId: RunId): LoweredPlaces | 
   try {
     const reader = dir && CapsuleReader.open(dir);
     if (reader === undefined) return undefined;
-    const { lowered } = reader.document().coverage;
-    return { groups: groupLowered(lowered, parsePolicy(reader.policy())), cut: mayBeCut(lowered) };
+    const { lowered, unobserved } = reader.document().coverage;
+    const { before, after, beforeTotal, afterTotal } = unobserved;
+    const places = new Set(
+      [...before, ...after].map(({ path, reason }) => `${escapeText(path)} (${reason})`),
+    );
+    const examples = [...places].slice(0, MAX_EXAMPLES);
+    return {
+      groups: groupLowered(lowered, parsePolicy(reader.policy())),
+      cut: mayBeCut(lowered),
+      unobserved: { total: Math.max(beforeTotal, afterTotal, places.size), examples },
+    };
   } catch (error) {
     if (!(error instanceof AgentdiffError) || error.code === 'INTERNAL') throw error;
     return undefined;
@@ -87,8 +108,25 @@ export function loweredOf(store: WorkspaceStore, runId: RunId): LoweredPlaces | 
 
 function wordGroups({ groups, cut }: LoweredPlaces): string {
   const parts = groups.map(
-    ({ level, rule, places, files }) =>
-      `${places} ${places === 1 ? 'place' : 'places'} at level ${level} (${rule}; ${files} ${files === 1 ? 'file' : 'files'})`,
+    ({ level, rule, reason, places, files, examples }) =>
+      `${countOf(places, 'place')} at level ${level} (${[
+        rule,
+        ...(reason === undefined ? [] : [reason]),
+        files === undefined ? 'not looked into' : countOf(files, 'file'),
+        someOf(examples.map(escapeText), places),
+      ].join('; ')})`,
   );
   return `${parts.join(', ')}${cut ? ', or more' : ''}`;
+}
+
+function wordUnobserved({ total, examples }: LoweredPlaces['unobserved']): string {
+  return `did not observe ${countOf(total, 'place')}: ${someOf(examples, total)}`;
+}
+
+function someOf(examples: readonly string[], total: number): string {
+  return examples.join(', ') + (examples.length < total ? ' …' : '');
+}
+
+function countOf(value: number, one: string): string {
+  return `${value} ${value === 1 ? one : `${one}s`}`;
 }

@@ -1,4 +1,4 @@
-import { joinPath, namesOf, type RelPath, ROOT_PATH } from '../../core/index.ts';
+import { isWithin, joinPath, namesOf, type RelPath, ROOT_PATH } from '../../core/index.ts';
 import type { Dir, Stat } from '../../fs/index.ts';
 import { isInState, isRootInState, observe, type State } from '../../snapshot/index.ts';
 import { isMetadataOnly } from '../workspace/assess.ts';
@@ -78,7 +78,8 @@ function blockedBy(
 }
 
 /** The wanted state must be one that can be made from what was kept. */
-function checkPossible({ record, expected, wanted }: Draft, { objects }: PlanInput): void {
+function checkPossible(draft: Draft, { objects, lowered }: PlanInput): void {
+  const { record, expected, wanted } = draft;
   if (wanted === undefined) return;
   const { kind, content } = wanted.state;
   if (isMetadataOnly(expected, wanted.state)) return;
@@ -88,10 +89,17 @@ function checkPossible({ record, expected, wanted }: Draft, { objects }: PlanInp
   if (kind !== 'file' && kind !== 'symlink')
     throw new Refusal('unsupported-kind', `a ${kind} cannot be made again`);
   if (content.is !== 'digest' || record.reason === 'content-not-kept') {
-    throw new Refusal('content-not-kept', `its content was not kept (level ${record.level})`);
+    throw new Refusal('content-not-kept', `its content was not kept (${levelBehind(draft, lowered)})`);
   }
   if (!objects.has(content.digest))
     throw new Refusal('content-missing', 'its content is not in the store any more');
+}
+
+/** As the run itself tells it: the level and rule of the place, which for a file in it can be more than what was seen of the file. */
+function levelBehind({ path, record }: Draft, lowered: PlanInput['lowered']): string {
+  const places = lowered.filter((place) => isWithin(path, place.path));
+  const place = places.toSorted((a, b) => b.path.length - a.path.length)[0];
+  return place === undefined ? `level ${record.level}` : `level ${place.level} by ${place.rule}`;
 }
 
 function describe(state: State | undefined): string {

@@ -11,7 +11,7 @@ import {
   toJsonPath,
 } from '../../core/index.ts';
 import type { Dir, EntryKind } from '../../fs/index.ts';
-import type { State } from '../../snapshot/index.ts';
+import type { Lowering, State } from '../../snapshot/index.ts';
 import type { ObjectReader } from '../../store/index.ts';
 import { isMetadataOnly } from '../workspace/assess.ts';
 import { judge } from './compare.ts';
@@ -33,6 +33,8 @@ export interface PlannedStep {
   readonly wanted?: Wanted;
   /** Names that a file had which is put back as a file of its own; absent when it had only the one. */
   readonly links?: number;
+  /** What is to be taken away is a file whose content the store does not have: applying this step cannot be undone. */
+  readonly unkept?: true;
   readonly verdict: StepVerdict;
   /** With verdict `refused`. */
   readonly code?: RefusalCode;
@@ -43,7 +45,10 @@ export interface RecoverPlan {
   /** The run to be taken back, and the digest of its capsule, which was found whole. */
   readonly runId: RunId;
   readonly capsule: Digest;
-  /** SHA-256 over the canonical JSON of everything the plan says. */
+  /**
+   * SHA-256 over the canonical JSON of the run and of each step's states and verdict. Whether a content is kept is no part of it: the recover's own
+   * snapshot may keep one between the plan that is shown and the one that is applied.
+   */
   readonly digest: Digest;
   /** In the order of a walk, so a directory stands before what is in it. */
   readonly steps: readonly PlannedStep[];
@@ -61,6 +66,8 @@ export interface PlanInput {
   readonly paths: readonly RelPath[];
   readonly objects: ObjectReader;
   readonly mounts: ReadonlySet<string>;
+  /** Where the run looked less closely, and by which rule. */
+  readonly lowered: readonly Pick<Lowering, 'path' | 'level' | 'rule'>[];
 }
 
 /** Compares each selected change with what is in the workspace now. */
@@ -68,7 +75,7 @@ export function makePlan(input: PlanInput): RecoverPlan {
   const drafts = select(input);
   for (const draft of drafts.values()) judge(draft, drafts, input);
   refuseConflicts(drafts, input.root);
-  const steps = [...drafts.values()].map(toStep);
+  const steps = [...drafts.values()].map((draft) => toStep(draft, input.objects));
   const counts = { apply: 0, already: 0, refused: 0 };
   for (const step of steps) counts[step.verdict]++;
   const { runId, capsule } = input;
@@ -91,7 +98,8 @@ function select({ changes, paths }: PlanInput): Map<RelPath, Draft> {
   return drafts;
 }
 
-function toStep({ record, path, expected, wanted, verdict, refusal }: Draft): PlannedStep {
+function toStep(draft: Draft, objects: PlanInput['objects']): PlannedStep {
+  const { record, path, expected, wanted, verdict, refusal } = draft;
   const action =
     wanted === undefined ? 'remove' : isMetadataOnly(expected, wanted.state) ? 'change-mode' : 'restore';
   const links = wanted?.state.kind === 'file' ? (record.before?.particulars?.nlink ?? 1) : 1;
@@ -102,9 +110,15 @@ function toStep({ record, path, expected, wanted, verdict, refusal }: Draft): Pl
     ...(expected === undefined ? {} : { expected }),
     ...(wanted === undefined ? {} : { wanted }),
     ...(action === 'restore' && links > 1 && { links }),
+    ...(verdict === 'apply' && action !== 'change-mode' && isUnkept(expected, objects) && { unkept: true }),
     verdict,
     ...(refusal === undefined ? {} : { code: refusal.code, detail: refusal.detail }),
   };
+}
+
+function isUnkept(state: State | undefined, objects: PlanInput['objects']): boolean {
+  if (state?.kind !== 'file') return false;
+  return state.content.is !== 'digest' || !objects.has(state.content.digest);
 }
 
 function digestPlan(runId: RunId, capsule: Digest, steps: readonly PlannedStep[]): Digest {

@@ -51,17 +51,13 @@ export function isStoreFull({ lowered }: Pick<Snapshot, 'lowered'>): boolean {
   return lowered.some(({ rule }) => rule === RULES.store);
 }
 
-const OPTIONS: Readonly<Record<string, string>> = {
-  [RULES.free]: '--min-free',
-  [RULES.store]: '--max-store-size',
-};
-
 /**
- * Stops where there is no room for content that is to be kept: a command that was started all the same could destroy what nothing can put back.
+ * Stops where the disk has no room for content that is to be kept: a command that was started all the same could destroy what nothing can put
+ * back. The size of the store is a limit as the others are: what it lowers is named before the command, and retention makes room after it.
  * @throws STORE_FULL
  */
 export function refuseLack({ lowered }: Pick<Snapshot, 'lowered'>): void {
-  const lacking = lowered.filter(({ rule }) => OPTIONS[rule] !== undefined);
+  const lacking = lowered.filter(({ rule }) => rule === RULES.free);
   const [first] = lacking;
   if (first === undefined) return;
   const files = sum(lacking, 'files');
@@ -69,9 +65,9 @@ export function refuseLack({ lowered }: Pick<Snapshot, 'lowered'>): void {
   const names = lacking.slice(0, 3).map(({ path }) => escapeText(path));
   throw new AgentdiffError(
     'STORE_FULL',
-    `no space in the store for the content of ${files} ${files === 1 ? 'file' : 'files'}, ${bytes} bytes (${first.rule}): ${names.join(', ')}${lacking.length > 3 ? ' …' : ''}`,
+    `no space on the disk of the store for the content of ${files} ${files === 1 ? 'file' : 'files'}, ${bytes} bytes (${first.rule}): ${names.join(', ')}${lacking.length > 3 ? ' …' : ''}`,
     {
-      hint: `nothing was run; make space (agentdiff gc --max-size SIZE removes old capsules), move the store with --store, change the limit with ${OPTIONS[first.rule]}, or run without keeping them with --best-effort`,
+      hint: `nothing was run; make space (agentdiff gc --max-size SIZE removes old capsules), move the store with --store, change the limit with --min-free, or run without keeping them with --best-effort`,
       data: {
         rule: first.rule,
         files,

@@ -3,6 +3,7 @@ import type {
   ChangeTotals,
   CoverageDocument,
   ExitDocument,
+  LoweredDocument,
   Outcome,
   RunKind,
   TimesDocument,
@@ -19,7 +20,7 @@ import {
 } from '../../capsule/write.ts';
 import { type ByteString, type RunId, toJsonPath } from '../../core/index.ts';
 import { type Policy, policyDigest } from '../../policy/index.ts';
-import type { Snapshot, Unobserved } from '../../snapshot/index.ts';
+import type { Lowering, Snapshot, Unobserved } from '../../snapshot/index.ts';
 import { workspaceId } from '../../store/index.ts';
 import type { Root } from './root.ts';
 
@@ -65,7 +66,7 @@ export function toCapsuleDocument(parts: DocumentParts): CapsuleDocument {
   const { request, snapshots, ending, totals, parentRun, previous } = parts;
   const { kind, argv, task, recovers, policy } = request;
   const { before, after } = snapshots;
-  const coverage = toCoverageDocument(before, after, parts.coverage);
+  const coverage = toCoverageDocument(before, after, parts.coverage, policy);
   return {
     format: FORMAT,
     runId: parts.runId,
@@ -118,7 +119,10 @@ function toCoverageDocument(
   before: Snapshot,
   after: Snapshot,
   root: { readonly holdsStore: boolean; readonly state: CoverageDocument['root'] },
+  policy: Policy,
 ): CoverageDocument {
+  const toLowered = (lowering: Lowering): LoweredDocument => toLoweredDocument(lowering, policy);
+  const later = loweredLater(before, after);
   return {
     complete: before.unobserved.length === 0 && after.unobserved.length === 0,
     unobserved: {
@@ -127,9 +131,8 @@ function toCoverageDocument(
       beforeTotal: before.unobserved.length,
       afterTotal: after.unobserved.length,
     },
-    lowered: before.lowered
-      .slice(0, MAX_NAMED_PATHS)
-      .map(({ path, ...rest }) => ({ ...toJsonPath(path), ...rest })),
+    lowered: before.lowered.slice(0, MAX_NAMED_PATHS).map(toLowered),
+    ...(later.length > 0 && { loweredAfter: later.slice(0, MAX_NAMED_PATHS).map(toLowered) }),
     storeInsideWorkspace: root.holdsStore,
     ...toOutwardDocument(before, after),
     ...(root.state !== undefined && { root: root.state }),
@@ -141,6 +144,23 @@ function toOutwardDocument(before: Snapshot, after: Snapshot): Pick<CoverageDocu
   const links = [...new Set([...before.outward, ...after.outward])];
   if (links.length === 0) return {};
   return { outward: { total: links.length, paths: links.slice(0, MAX_NAMED_LINKS).map(toJsonPath) } };
+}
+
+function toLoweredDocument({ path, level, rule, files, bytes }: Lowering, policy: Policy): LoweredDocument {
+  const reason = policy.capture.find((each) => each.rule === rule)?.reason;
+  return {
+    ...toJsonPath(path),
+    level,
+    rule,
+    ...(reason !== undefined && { reason }),
+    ...(level !== 'none' && { files, bytes }),
+  };
+}
+
+/** What the run left and the scan after it lowered: a place that was lowered before is named once. */
+function loweredLater(before: Snapshot, after: Snapshot): Lowering[] {
+  const known = new Set(before.lowered.map(({ path, level, rule }) => `${level} ${rule}\0${path}`));
+  return after.lowered.filter(({ path, level, rule }) => !known.has(`${level} ${rule}\0${path}`));
 }
 
 function toUnobservedDocument({ path, reason }: Unobserved): UnobservedDocument {

@@ -249,7 +249,10 @@ describe('examining a run', () => {
     const everything = (): string[] => fingerprint(path.dirname(here.ws), { times: true });
     const before = everything();
     const { plan, capsule, ...rest } = examineRun(here.context, here.place, 'last');
-    expect(rest).toEqual({ runId, lowered: { groups: [], cut: false } });
+    expect(rest).toEqual({
+      runId,
+      lowered: { groups: [], cut: false, unobserved: { total: 0, examples: [] } },
+    });
     if (plan instanceof AgentdiffError) throw plan;
     expect(plan.steps.map(({ path: at, verdict, code }) => [at, verdict, code])).toEqual([
       ['a', 'apply', undefined],

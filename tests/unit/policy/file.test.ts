@@ -43,7 +43,7 @@ limits:
         { rule: 'file: data/**', glob: 'data/**', level: 'digest', reason: 'made again' },
         { rule: 'file: a [b]*', glob: 'a [b]*', literal: true, level: 'none', reason: 'by the policy file' },
         {
-          rule: 'file: **/dist',
+          rule: 'file: **/dist/',
           glob: '**/dist',
           when: { kind: 'directory' },
           level: 'structure',

@@ -37,6 +37,7 @@ function plannedWithMounts(here: Setting, runId: RunId, mounts: readonly string[
         paths: [],
         objects: store.objects,
         mounts: new Set(mounts),
+        lowered: [],
       }),
     );
   } finally {
