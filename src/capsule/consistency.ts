@@ -62,6 +62,9 @@ export function checkDocuments(
   if (changes !== undefined && !agree(changes.totals, document)) {
     say('changes.jsonl', 'inconsistent', 'the changes are not those that capsule.json counts');
   }
+  if (changes?.isBeforeCommandWrong === true || (document.kind !== 'run' && hasBeforeCommand(document))) {
+    say('changes.jsonl', 'inconsistent', 'only what a run left can have come about before its command');
+  }
   if (changes !== undefined && !isRootChange(changes.root, document)) {
     say('changes.jsonl', 'inconsistent', 'the change of the root is not that of the snapshots');
   }
@@ -98,15 +101,23 @@ function summaryOf(
 ): {
   totals: ChangeTotals;
   root: ChangeRecord | undefined;
+  isBeforeCommandWrong: boolean;
 } {
   const tally = new ChangeTally();
+  let isBeforeCommandWrong = false;
   let root: ChangeRecord | undefined;
   for (const change of changes) {
     if (change.path === ROOT_PATH) root = change;
+    // What is gone has no time of its change.
+    if (change.reason === 'before-command' && change.after === undefined) isBeforeCommandWrong = true;
     tally.add(change);
     onChange?.(change);
   }
-  return { totals: tally.totals(), root };
+  return { totals: tally.totals(), root, isBeforeCommandWrong };
+}
+
+function hasBeforeCommand({ reversibility }: CapsuleDocument): boolean {
+  return reversibility.notRecoverable.some(({ reason }) => reason === 'before-command');
 }
 
 /** The root's own metadata stands in both places: as a change exactly when it changed. */

@@ -55,6 +55,8 @@ export type ReversibilityTier = 'contained' | 'snapshot' | 'partial' | 'none';
 export type NotRecoverableReason =
   /** Its digest is known, its bytes were not kept (level `digest`, or a limit). */
   | 'content-not-kept'
+  /** It came about while the first scan went on, before the command was started: it is not the command's to take back. */
+  | 'before-command'
   /** It was looked at, not read (level `stat`, or a limit). */
   | 'not-read'
   | 'unreadable'

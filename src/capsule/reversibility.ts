@@ -145,6 +145,8 @@ function changes(count: number): string {
 
 const REASONS: Readonly<Record<NotRecoverableReason, string>> = {
   'content-not-kept': 'the content before the run was hashed but not kept',
+  'before-command':
+    'it appeared or changed during the first scan, before the command, and recover leaves it alone',
   'not-read': 'the content before the run was not read, only its metadata',
   unreadable: 'the content before the run could not be read',
   unstable: 'the content kept changing while it was read',

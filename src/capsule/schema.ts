@@ -38,6 +38,7 @@ const unobservedReason = z.enum([
 ]);
 const notRecoverableReason = z.enum([
   'content-not-kept',
+  'before-command',
   'not-read',
   'unreadable',
   'unstable',

@@ -93,6 +93,13 @@ it('Z5: the scan of a tree that grows all the while ends, and nothing of it is l
     .filter((line) => line.startsWith('removed '))
     .map((line) => line.slice('removed '.length));
   expect(removed.filter((at) => !created.includes(at) || unseen.has(at))).toEqual([]);
+  // Neither does recover remove what the command cannot have made.
+  const early = new Set(
+    changes
+      .filter(({ reason }: { reason?: string }) => reason === 'before-command')
+      .map(({ path: at }: { path: string }) => at),
+  );
+  expect(removed.filter((at) => early.has(at))).toEqual([]);
   const left = new Set(fs.readdirSync(path.join(box.ws, 'grows')).map((name) => `grows/${name}`));
   const gone = all.filter((at) => !left.has(at));
   expect(gone.sort()).toEqual(removed.sort());

@@ -306,6 +306,7 @@ describe('the stat index', () => {
               const row = index.find(path) ?? -1;
               expect(index.lookup(path)).toEqual({
                 mtimeNs: stat.mtimeNs,
+                ctimeNs: stat.ctimeNs,
                 nlink: stat.nlink,
                 inode: `${stat.dev}:${stat.ino}`,
               });

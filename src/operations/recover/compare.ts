@@ -80,6 +80,8 @@ function blockedBy(
 /** The wanted state must be one that can be made from what was kept. */
 function checkPossible(draft: Draft, { objects, lowered }: PlanInput): void {
   const { record, expected, wanted } = draft;
+  if (record.reason === 'before-command')
+    throw new Refusal('before-command', 'it appeared or changed during the first scan, before the command');
   if (wanted === undefined) return;
   const { kind, content } = wanted.state;
   if (isMetadataOnly(expected, wanted.state)) return;

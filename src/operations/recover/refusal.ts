@@ -15,6 +15,8 @@ export type RefusalCode =
   | 'parent-refused'
   /** A directory that the run created holds something that the run did not. */
   | 'directory-not-empty'
+  /** It came about during the run's first scan, before its command: not the run's to take back. */
+  | 'before-command'
   /** The before-content was not kept (capture level or limit). */
   | 'content-not-kept'
   /** The before-content was kept, and is now missing from the store. */

@@ -10,10 +10,10 @@ export type Assessment = Pick<ChangeRecord, 'level' | 'recoverable' | 'reason'>;
 
 /**
  * Whether a change can be taken back, as far as the run itself knows: what would have to be put back was kept, and what would have to be
- * replaced can be told from later work. Whether it is still so at the time of a recover, only a plan can say.
+ * replaced can be told from later work. What came about before the command is not the run's to take back. Whether it is still so at the time of a recover, only a plan can say.
  */
-export function assess(change: Change, objects: Kept): Assessment {
-  const reason = reasonAgainst(change, objects);
+export function assess(change: Change, objects: Kept, isBeforeCommand = false): Assessment {
+  const reason = isBeforeCommand ? 'before-command' : reasonAgainst(change, objects);
   return { level: levelOf(change, objects), recoverable: reason === undefined, ...(reason && { reason }) };
 }
 

@@ -13,6 +13,7 @@ import {
 import { type StatIndex, workspaceId } from '../../store/index.ts';
 import { openWorkspaceForWriting, type PendingRun, type WritableWorkspace } from '../../store/write.ts';
 import { assess } from './assess.ts';
+import { isBeforeCommand } from './before-command.ts';
 import { isStoreFull } from './budget.ts';
 import type { Context, Place } from './context.ts';
 import { type Ending, type SessionRequest, toCapsuleDocument } from './documents.ts';
@@ -63,6 +64,8 @@ export class Session {
   #newBytes = 0;
   #eventError: AgentdiffError | undefined;
   #isChildStarted = false;
+  /** Read when the launch is decided, nanoseconds since the epoch. */
+  #launchNs: bigint | undefined;
   #isAbandoned = false;
   #before: Snapshot | undefined;
   /** When the first scan began, nanoseconds since the epoch. */
@@ -138,6 +141,7 @@ export class Session {
 
   /** What cannot be written shows when the session is sealed: what goes on meanwhile, a child or a recover, is not to be torn by it. */
   event(body: Parameters<CapsuleWriter['addEvent']>[1]): void {
+    if (body.type === 'launch-decided') this.#launchNs = BigInt(this.#context.now()) * 1_000_000n;
     if (body.type === 'child-started') this.#isChildStarted = true;
     if (this.#eventError !== undefined) return;
     try {
@@ -275,10 +279,18 @@ export class Session {
     const { objects } = this.workspace.store;
     const decide = changeDecisions(this.#request.policy);
     for (const change of withParticulars(this.differences(), this.#beforeIndex ?? this.#index, this.#index)) {
-      const record = { ...change, ...assess(change, objects), ...decide(change) };
+      const isForeign = this.#isBeforeCommand(change);
+      const record = { ...change, ...assess(change, objects, isForeign), ...decide(change) };
       onChange(record);
       yield record;
     }
+  }
+
+  /** A recover starts no command: what it changed is its own. */
+  #isBeforeCommand(change: Change): boolean {
+    if (this.#request.kind !== 'run' || this.#beforeNs === undefined) return false;
+    const launchNs = this.#isChildStarted ? this.#launchNs : undefined;
+    return isBeforeCommand(change, { firstScanNs: this.#beforeNs, launchNs }, this.#index);
   }
 
   #snapshots(): { before: Snapshot; after: Snapshot } {

@@ -35,6 +35,7 @@ export const RACY_NS = 2_000_000_000n;
 /** What an index knows of one path beside its state. */
 export interface IndexRecord {
   readonly mtimeNs: bigint;
+  readonly ctimeNs: bigint;
   readonly nlink: number;
   /** `dev:ino` */
   readonly inode: string;
@@ -167,7 +168,12 @@ export class StatIndex {
     if (row === undefined || this.has(row, FLAG.unseen) || this.columns.content[row] === CONTENT.absent) {
       return undefined;
     }
-    return { mtimeNs: this.mtimeNs(row), nlink: this.columns.nlink[row] ?? 0, inode: this.inode(row) };
+    return {
+      mtimeNs: this.mtimeNs(row),
+      ctimeNs: this.ctimeNs(row),
+      nlink: this.columns.nlink[row] ?? 0,
+      inode: this.inode(row),
+    };
   }
 
   /** The row of a path; there may be one for an entry that is {@link CONTENT.absent}. */

@@ -7,12 +7,15 @@ import { parseRelPath } from '../../../src/core/index.ts';
 import { Dir } from '../../../src/fs/index.ts';
 import {
   AT,
+  change,
+  digest,
   POLICY,
   readMemberText,
   replaceMember,
   RUN_ID,
   sampleChanges,
   sampleDocument,
+  state,
   writeSample,
 } from '../../support/sample-capsule.ts';
 import { temporaryDir } from '../../support/temporary.ts';
@@ -47,6 +50,30 @@ describe('judging the documents', () => {
     expect(reader.checkDocuments(() => {})).toEqual([
       expect.objectContaining({ member: 'changes.jsonl', problem: 'changed' }),
     ]);
+  });
+});
+
+describe('what came about before the command', () => {
+  const side = state('file', digest('x'));
+  const early = { recoverable: false, reason: 'before-command' } as const;
+
+  it.each([
+    ['left by a run', { after: side }, {}, []],
+    ['that is gone: it has no time', { before: side }, {}, ['changes.jsonl']],
+    [
+      'in a recover: it has no command',
+      { after: side },
+      { kind: 'recover', recovers: RUN_ID },
+      ['changes.jsonl'],
+    ],
+  ] as const)('is judged: %s', (_, sides, more, expected) => {
+    const directory = temporaryDir();
+    const writer = CapsuleWriter.open(Dir.open(directory), { runId: RUN_ID, pid: 1, at: AT });
+    const totals = writer.writeChanges([change('p', { ...sides, ...early })]);
+    writer.seal(AT, 'run', sampleDocument(totals, more), POLICY);
+    const problems = CapsuleReader.open(Dir.open(directory)).checkDocuments();
+    const found = problems.filter(({ detail }) => detail.includes('before its command'));
+    expect(found.map(({ member }) => member)).toEqual(expected);
   });
 });
 

@@ -59,8 +59,8 @@ describe('the stat index', () => {
       expect(row).toBeDefined();
       expect(index.digestOf(row ?? 0)).toBe(digestOf(name));
       expect(index.has(row ?? 0, FLAG.kept)).toBe(true);
-      const { mtimeNs, dev, ino, nlink } = fileStat(at);
-      expect(index.lookup(whole)).toEqual({ mtimeNs, nlink, inode: `${dev}:${ino}` });
+      const { mtimeNs, ctimeNs, dev, ino, nlink } = fileStat(at);
+      expect(index.lookup(whole)).toEqual({ mtimeNs, ctimeNs, nlink, inode: `${dev}:${ino}` });
     }
   });
 
