@@ -4,6 +4,9 @@ import type { StatIndex } from '../../store/index.ts';
 /** The kernel stamps times with a clock that lags behind the one a process reads, by one tick: 10 ms at most. */
 const TICK_NS = 10_000_000n;
 
+/** The clock that a process reads is cut to milliseconds. */
+const MS_NS = 1_000_000n;
+
 /** Wall clock, nanoseconds since the epoch. */
 export interface CommandWindow {
   readonly firstScanNs: bigint;
@@ -13,7 +16,7 @@ export interface CommandWindow {
 
 /**
  * Whether what the second scan saw of a change came about between the beginning of the first scan and the launch. The kernel sets the change
- * time at each write, chmod and rename, and no call sets it to another. An entry stamped within a tick of the launch counts as the command's.
+ * time at each write, chmod and rename, and no call sets it to another. An entry stamped within a tick of either end counts as the command's.
  * So does one that is older than the first scan: that scan would have seen it, so it was moved here in a directory, or a clock is not ours
  * (a file system that a server stamps, a clock that was set).
  */
@@ -24,6 +27,6 @@ export function isBeforeCommand(
 ): boolean {
   if (change.after === undefined) return false;
   const ctimeNs = index.lookup(change.path)?.ctimeNs;
-  if (ctimeNs === undefined || ctimeNs < firstScanNs - TICK_NS) return false;
+  if (ctimeNs === undefined || ctimeNs < firstScanNs + MS_NS) return false;
   return launchNs === undefined || ctimeNs < launchNs - TICK_NS;
 }

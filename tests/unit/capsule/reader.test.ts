@@ -69,7 +69,8 @@ describe('what came about before the command', () => {
   ] as const)('is judged: %s', (_, sides, more, expected) => {
     const directory = temporaryDir();
     const writer = CapsuleWriter.open(Dir.open(directory), { runId: RUN_ID, pid: 1, at: AT });
-    const totals = writer.writeChanges([change('p', { ...sides, ...early })]);
+    const { before: _before, after: _after, ...rest } = change('p', early);
+    const totals = writer.writeChanges([{ ...rest, ...sides }]);
     writer.seal(AT, 'run', sampleDocument(totals, more), POLICY);
     const problems = CapsuleReader.open(Dir.open(directory)).checkDocuments();
     const found = problems.filter(({ detail }) => detail.includes('before its command'));

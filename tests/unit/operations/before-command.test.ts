@@ -10,10 +10,11 @@ import { isBeforeCommand } from '../../../src/operations/workspace/before-comman
 import { linesOf, recovered, scripted, type Setting, setting } from '../../support/context.ts';
 import { digest, state } from '../../support/sample-capsule.ts';
 
-/** Edits after the first scan and before the launch, more than a tick before it. */
+/** Edits after the first scan began and before the launch, more than a tick from either. */
 function between(edit: () => void): { refuseInterrupted: () => Promise<void> } {
   return {
     refuseInterrupted: async () => {
+      await setTimeout(50);
       edit();
       await setTimeout(50);
     },
@@ -85,8 +86,8 @@ describe('isBeforeCommand', () => {
     );
 
   it('takes for the command’s what may be within a tick of the launch, and what the first scan would have seen', () => {
-    expect([at(1500n, 2000n), at(1989n, 2000n), at(990n, 2000n)]).toEqual([true, true, true]);
-    expect([at(1990n, 2000n), at(2000n, 2000n), at(989n, 2000n)]).toEqual([false, false, false]);
+    expect([at(1500n, 2000n), at(1989n, 2000n), at(1001n, 2000n)]).toEqual([true, true, true]);
+    expect([at(1990n, 2000n), at(2000n, 2000n), at(1000n, 2000n)]).toEqual([false, false, false]);
     expect(at(5000n, undefined)).toBe(true);
   });
 
