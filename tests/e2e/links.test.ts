@@ -136,6 +136,20 @@ it('S10: two spellings of one directory are one workspace, and the child sees th
   const before = fingerprint(box.ws);
   const ended = box.bash(`cd ln && T run -- sh -c 'echo "$PWD"; rm f'`);
   expect(ended).toMatchObject({ status: 0, stdout: `${box.ws}/ln\n` });
+  // The user's own spelling is kept, and shown beside the real path.
+  expect(ended.stderr).toContain(`root ${box.ws}/real (reached as ${box.ws}/ln, the current directory)`);
+  expect(box.bash('cd real && T show').stdout).toContain(
+    `${box.ws}/real (reached as ${box.ws}/ln, the current directory)`,
+  );
+  box.bash(
+    'mkdir real/sub; touch real/agentdiff.yaml; cd ln/sub && T run --quiet -- true; rm -r ../agentdiff.yaml; rmdir ../sub',
+  );
+  expect(
+    JSON.parse(fs.readFileSync(path.join(box.newestCapsule(), 'capsule.json'), 'utf8')).workspace,
+  ).toMatchObject({
+    root: { path: `${box.ws}/real` },
+    spelling: { path: `${box.ws}/ln` },
+  });
   const spelled = box.bash(`cd ln && T list --json`).stdout;
   expect(box.bash('cd real && T list --json').stdout).toBe(spelled);
   expect(JSON.parse(spelled).root.path).toBe(path.join(box.ws, 'real'));

@@ -64,7 +64,7 @@ function recoverCommand({ runId, workspace, coverage }: CapsuleDocument): string
 }
 
 function headOf({ runId, workspace, coverage, times, exit }: CapsuleDocument, isUnchanged: boolean): string {
-  const root = `root ${escapeText(workspace.root.path)} (${ROOT_RULES[workspace.chosenBy]})`;
+  const root = `root ${showRoot(workspace)}`;
   const { beforeTotal, afterTotal } = coverage.unobserved;
   const { outward, complete } = coverage;
   const unseen = complete ? [] : [`${count(Math.max(beforeTotal, afterTotal), 'place')} not observed`];
@@ -77,7 +77,13 @@ function headOf({ runId, workspace, coverage, times, exit }: CapsuleDocument, is
   return [`run ${runId}`, showExit(exit), duration, ...seen, ...unseen, root].join('  ');
 }
 
-export const ROOT_RULES: Readonly<Record<CapsuleDocument['workspace']['chosenBy'], string>> = {
+/** The root's real path, the user's own spelling where that is another, and how it was found. */
+export function showRoot({ root, spelling, chosenBy }: CapsuleDocument['workspace']): string {
+  const own = spelling === undefined ? '' : `reached as ${escapeText(spelling.path)}, `;
+  return `${escapeText(root.path)} (${own}${ROOT_RULES[chosenBy]})`;
+}
+
+const ROOT_RULES: Readonly<Record<CapsuleDocument['workspace']['chosenBy'], string>> = {
   option: 'given by --root',
   environment: 'given by AGENTDIFF_ROOT',
   'policy-file': 'found by agentdiff.yaml',

@@ -2,7 +2,7 @@ import type { CapsuleDocument, Reversibility } from '../../capsule/index.ts';
 import { escapeText } from '../../core/index.ts';
 import type { ShowReport, ShownChange } from '../../operations/show.ts';
 import { jsonBytes, jsonLine, withJsonPath } from './json.ts';
-import { reversibilityLines, ROOT_RULES } from './run.ts';
+import { reversibilityLines, showRoot } from './run.ts';
 import { changeWord, showStates } from './state.ts';
 import type { Style } from './style.ts';
 import { NOT_AUTHENTIC } from './verify.ts';
@@ -61,7 +61,7 @@ function facts(capsule: CapsuleDocument): [string, string][] {
     ...optional('recovers', recovers),
     ...optional('parent run', parentRun),
     ['cwd', escapeText(capsule.cwd.path)],
-    ['workspace', `${escapeText(workspace.root.path)} (${ROOT_RULES[workspace.chosenBy]})`],
+    ['workspace', showRoot(workspace)],
     ['started', `${times.startedAt}, ${showDuration(times.durationMs)} with both snapshots`],
     ['launch', `${launch.decision} (rule ${escapeText(launch.rule)})`],
     ['runtime', `${runtime.name}: observed, not contained${guards}`],

@@ -37,12 +37,24 @@ export function findRoot(context: Context, place: Place): Root {
   const { path, chosenBy } = chooseRoot(context, place);
   const real = realPath(path);
   if (real === undefined) throw unreadable(path, chosenBy, 'it does not exist, or may not be entered');
+  const spelling = path === real ? shellSpelling(context, real) : path;
   try {
     const dir = Dir.open(real);
-    return { dir, path: real, ...(path !== real && { spelling: path }), stat: dir.stat(), chosenBy };
+    return { dir, path: real, ...(spelling !== undefined && { spelling }), stat: dir.stat(), chosenBy };
   } catch (cause) {
     throw unreadable(path, chosenBy, errnoOf(cause) ?? 'unknown', cause);
   }
+}
+
+/** How the user's shell came to the root, by what PWD says of the way to the current directory: the same place, through links. */
+function shellSpelling({ environment, cwd }: Context, root: ByteString): ByteString | undefined {
+  const told = environment['PWD'];
+  const here = realPath(cwd);
+  if (!told?.startsWith('/') || here === undefined) return undefined;
+  const below = pathBelow(here, root);
+  if (below !== undefined && !told.endsWith(`/${below}`)) return undefined;
+  const spelling = below === undefined ? told : told.slice(0, -below.length - 1);
+  return spelling !== root && realPath(spelling) === root ? spelling : undefined;
 }
 
 function unreadable(path: ByteString, chosenBy: RootRule, why: string, cause?: unknown): AgentdiffError {
