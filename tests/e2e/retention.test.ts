@@ -197,7 +197,11 @@ it('a gc, a recover and a run inside a run: the gc is refused, a nested run is n
 it('runs at the same time name each other, and each is sealed', () => {
   const box = sandbox();
   box.bash('echo 1 > f');
-  box.bash(`for i in 1 2 3; do T run --quiet -- sh -c "echo $i > g$i; sleep 1" & done; wait`);
+  // Each waits for the others' commands to be there.
+  const together = 'until [ -e ../up1 ] && [ -e ../up2 ] && [ -e ../up3 ]; do sleep 0.02; done';
+  box.bash(
+    `for i in 1 2 3; do T run --quiet -- sh -c "echo $i > g$i; : > ../up$i; ${together}" & done; wait`,
+  );
   const ids = runsOf(box).map(({ runId }) => runId);
   expect(ids).toHaveLength(3);
   const named = ids.map(
