@@ -6,6 +6,7 @@ import {
   checkOwnDirectory,
   checkOwnInput,
   ownWorkingDirectory,
+  settled,
 } from '../operations/own-process.ts';
 import type { CommonOptions } from './options.ts';
 import type { Output } from './output.ts';
@@ -97,7 +98,7 @@ export function placeOf(
 ): Place {
   const { environment, cwd, home } = context;
   const chosen = nonEmpty('--store', options.store) ?? (environment['AGENTDIFF_STORE'] || undefined);
-  const store = chosen === undefined ? defaultStore(environment, home) : absolute(chosen, cwd);
+  const store = chosen === undefined ? defaultStore(environment, home) : settledStore(chosen, cwd);
   const root = nonEmpty('--root', options.root);
   return {
     ...(root === undefined ? {} : { root: absolute(root, cwd) }),
@@ -105,6 +106,11 @@ export function placeOf(
     storeChosen: chosen !== undefined,
     allowAnyRoot: options.allowRoot === true,
   };
+}
+
+/** A relative path is settled now: the command may remove the directory that it is relative to. */
+function settledStore(chosen: string, cwd: ByteString): ByteString {
+  return chosen.startsWith('/') ? chosen : settled(absolute(chosen, cwd));
 }
 
 function nonEmpty(option: string, value: string | undefined): string | undefined {

@@ -5,7 +5,7 @@
 import { AgentdiffError, type ByteString, escapeText, fromBytes, isMarked } from '../core/index.ts';
 import { ownArgumentBytes, ownWorkingDirectory } from '../fs/index.ts';
 
-export { absolute } from './workspace/root.ts';
+export { absolute, settled } from './workspace/root.ts';
 
 /** The working directory byte for byte; undefined where it is gone or the system has no /proc. */
 export { ownWorkingDirectory };

@@ -35,11 +35,11 @@ export function judge(
     return undefined;
   const { dev, ino } = root.identity;
   if (index.device(0) !== dev || index.ino(0) !== ino) return undefined;
-  const verdicts: Verdicts = {
+  const shared: Verdicts = {
     directories: new Uint8Array(new SharedArrayBuffer(index.counts.dirs)),
     rows: new Uint8Array(new SharedArrayBuffer(index.counts.rows)),
   };
-  check(root, options, verdicts, progress);
+  const verdicts = check(root, options, shared, progress) ? shared : copyOf(shared);
   distrustMounts(options, verdicts);
   distrustLostObjects(options, verdicts);
   const moved: number[] = [];
@@ -59,16 +59,21 @@ function check(
   { index, threads, hasWriteTimes }: ScanOptions,
   verdicts: Verdicts,
   progress: ProgressCounter,
-): void {
+): boolean {
   const { dirFirst } = index.columns;
   const onTurn = (from: number, to: number): void =>
     progress.looked((dirFirst[to] ?? 0) - (dirFirst[from] ?? 0), to - from);
-  inside(root, (prefix) => {
+  return inside(root, (prefix) => {
     if (threads?.areWorth({ looks: looksOf(index), files: 0 }) === true)
       return threads.check(index, prefix, hasWriteTimes, verdicts, onTurn);
     const turns = new Int32Array(new SharedArrayBuffer(4));
     takeTurns(new UnmovedCheck(index, prefix, hasWriteTimes, verdicts), index.counts.dirs, turns, onTurn);
+    return true;
   });
+}
+
+function copyOf({ directories, rows }: Verdicts): Verdicts {
+  return { directories: Uint8Array.from(directories), rows: Uint8Array.from(rows) };
 }
 
 /** The calls that the check of an index takes. */

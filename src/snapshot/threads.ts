@@ -94,14 +94,17 @@ export class ScanThreads {
     this.#threads = undefined;
   }
 
-  /** Checks all directories of the index; this thread takes its turns too. */
+  /**
+   * Checks all directories of the index; this thread takes its turns too.
+   * @returns false when a thread was given up: it may still write into the verdicts, so a copy of them has to be used
+   */
   check(
     index: StatIndex,
     prefix: string,
     hasWriteTimes: boolean,
     verdicts: Verdicts,
     onTurn: (from: number, to: number) => void,
-  ): void {
+  ): boolean {
     const { buffer, notes, counts } = index;
     const turns = new Int32Array(new SharedArrayBuffer(3 * 4));
     const task: ThreadTask = { do: 'check', index: buffer, notes, prefix, hasWriteTimes, verdicts, turns };
@@ -110,8 +113,8 @@ export class ScanThreads {
     for (;;) {
       const ended = Atomics.load(turns, TURN.ended);
       // One that begins only now finds no turn left.
-      if (Atomics.load(turns, TURN.begun) === ended) return;
-      if (Atomics.wait(turns, TURN.ended, ended, PATIENCE_MS) === 'timed-out') return;
+      if (Atomics.load(turns, TURN.begun) === ended) return true;
+      if (Atomics.wait(turns, TURN.ended, ended, PATIENCE_MS) === 'timed-out') return false;
     }
   }
 

@@ -178,3 +178,14 @@ it('the store and all that is in it belong to nobody but their owner', () => {
   expect(box.bash('find "$AGENTDIFF_STORE" -perm /077').stdout).toBe('');
   expect(recover(box).status).toBe(0);
 });
+
+it('a relative store is found again when the command has removed the directory that it is relative to', () => {
+  const box = sandbox();
+  box.bash('mkdir -p build src; echo a > src/a');
+  const ended = box.bash(
+    `cd build && T --store ../../st2 run --root .. -- sh -c 'echo x >> ../src/a; cd ..; rm -rf build'; echo "status $?"; cd .. 2>/dev/null; true`,
+  );
+  expect(ended.stdout).toContain('status 0');
+  expect(ended.stderr).not.toContain('not sealed');
+  expect(box.bash('T --store ../st2 list').stdout).toContain('passed');
+});

@@ -1,3 +1,4 @@
+import { type RelPath, splitPath } from '../../core/index.ts';
 import type { Change } from '../../snapshot/index.ts';
 import type { StatIndex } from '../../store/index.ts';
 
@@ -23,10 +24,29 @@ export interface CommandWindow {
 export function isBeforeCommand(
   change: Change,
   { firstScanNs, launchNs }: CommandWindow,
-  index: Pick<StatIndex, 'lookup'>,
+  indexes: { readonly before: Pick<StatIndex, 'lookup'>; readonly after: Pick<StatIndex, 'lookup'> },
 ): boolean {
   if (change.after === undefined) return false;
-  const ctimeNs = index.lookup(change.path)?.ctimeNs;
+  const ctimeNs = indexes.after.lookup(change.path)?.ctimeNs;
   if (ctimeNs === undefined || ctimeNs < firstScanNs + MS_NS) return false;
-  return launchNs === undefined || ctimeNs < launchNs - TICK_NS;
+  if (launchNs === undefined) return true;
+  return ctimeNs < launchNs - TICK_NS && !wasMovedIn(change.path, launchNs - TICK_NS, indexes);
+}
+
+/**
+ * Did a directory above come to its place at or after `sinceNs`? What is in it keeps its times when it is renamed, and only its own change time tells.
+ */
+function wasMovedIn(
+  path: RelPath,
+  sinceNs: bigint,
+  {
+    before,
+    after,
+  }: { readonly before: Pick<StatIndex, 'lookup'>; readonly after: Pick<StatIndex, 'lookup'> },
+): boolean {
+  for (let at = splitPath(path)?.parent; at !== undefined; at = splitPath(at)?.parent) {
+    const now = after.lookup(at);
+    if (now !== undefined && now.inode !== before.lookup(at)?.inode && now.ctimeNs >= sinceNs) return true;
+  }
+  return false;
 }

@@ -87,6 +87,18 @@ export function absolute(path: ByteString, cwd: ByteString): ByteString {
   return bytes[0] === 0x2f ? path : fromBytes(Buffer.concat([toBytes(cwd), Buffer.from('/'), bytes]));
 }
 
+/**
+ * Where a path leads now, links and `..` resolved as far as it exists: a path through the working directory would not lead there any more once that is
+ * gone.
+ */
+export function settled(path: ByteString): ByteString {
+  const existing = ancestors(path).find((directory) => realPath(directory) !== undefined);
+  const real = existing === undefined ? undefined : realPath(existing);
+  if (existing === undefined || real === undefined || existing === path) return real ?? path;
+  const rest = pathBelow(path, existing);
+  return rest === undefined ? path : absolute(rest, real);
+}
+
 function nearestWith(start: ByteString, name: Name): ByteString | undefined {
   return ancestors(start).find((directory) => statPath(child(directory, name)) !== undefined);
 }

@@ -290,7 +290,8 @@ export class Session {
   #isBeforeCommand(change: Change): boolean {
     if (this.#request.kind !== 'run' || this.#beforeNs === undefined) return false;
     const launchNs = this.#isChildStarted ? this.#launchNs : undefined;
-    return isBeforeCommand(change, { firstScanNs: this.#beforeNs, launchNs }, this.#index);
+    const indexes = { before: this.#beforeIndex ?? this.#index, after: this.#index };
+    return isBeforeCommand(change, { firstScanNs: this.#beforeNs, launchNs }, indexes);
   }
 
   #snapshots(): { before: Snapshot; after: Snapshot } {

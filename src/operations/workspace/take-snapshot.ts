@@ -54,7 +54,7 @@ export function takeSnapshot(request: SnapshotRequest): TakenSnapshot {
       exclude,
       mounts: mountsBelow(root, mountPoints()),
       rootPath: root.path,
-      hasDirectoryTimes: hasDirectoryTimes(root.path),
+      hasDirectoryTimes: !request.readsAll && hasDirectoryTimes(root.path),
       hasWriteTimes: !request.readsAll && hasWriteTimes(root.path),
       startedAtNs: request.startedAtNs,
       sinceNs: request.sinceNs,

@@ -76,19 +76,50 @@ describe('an edit between the first scan and the launch', () => {
 
 describe('isBeforeCommand', () => {
   const MS = 1_000_000n;
+  const noEntries = { lookup: () => undefined };
   const side = state('file', digest('x'));
   const change: Change = { path: parseRelPath('p'), after: side };
   const at = (ms: bigint, launchMs: bigint | undefined, what: Change = change): boolean =>
     isBeforeCommand(
       what,
       { firstScanNs: 1000n * MS, launchNs: launchMs && launchMs * MS },
-      { lookup: () => ({ ctimeNs: ms * MS, mtimeNs: 0n, nlink: 1, inode: '1:1' }) },
+      {
+        before: noEntries,
+        after: { lookup: () => ({ ctimeNs: ms * MS, mtimeNs: 0n, nlink: 1, inode: '1:1' }) },
+      },
     );
 
   it('takes for the command’s what may be within a tick of the launch, and what the first scan would have seen', () => {
     expect([at(1500n, 2000n), at(1989n, 2000n), at(1001n, 2000n)]).toEqual([true, true, true]);
     expect([at(1990n, 2000n), at(2000n, 2000n), at(1000n, 2000n)]).toEqual([false, false, false]);
     expect(at(5000n, undefined)).toBe(true);
+  });
+
+  it('takes for the command’s what is in a directory that the command put in its place, and keeps its own times', () => {
+    const inMoved = { path: parseRelPath('d/e/p'), after: side };
+    const told = (directoryMs: bigint, inodeBefore: string | undefined): boolean =>
+      isBeforeCommand(
+        inMoved,
+        { firstScanNs: 1000n * MS, launchNs: 2000n * MS },
+        {
+          before: {
+            lookup: () =>
+              inodeBefore === undefined
+                ? undefined
+                : { ctimeNs: 0n, mtimeNs: 0n, nlink: 1, inode: inodeBefore },
+          },
+          after: {
+            lookup: (path) => ({
+              ctimeNs: (path === 'd' ? directoryMs : 1500n) * MS,
+              mtimeNs: 0n,
+              nlink: 1,
+              inode: '1:1',
+            }),
+          },
+        },
+      );
+    expect([told(2500n, undefined), told(2500n, '1:9')]).toEqual([false, false]);
+    expect([told(1500n, undefined), told(2500n, '1:1')]).toEqual([true, true]);
   });
 
   it('says nothing of a deletion, which leaves no time', () => {
