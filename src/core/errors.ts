@@ -37,6 +37,7 @@ export type ErrorCode =
   | 'PATH_INVALID'
   | 'PATH_NOT_IN_RUN'
   | 'NOT_APPROVED'
+  | 'SPACE_SHORT'
   | 'INTERRUPTED'
   | 'OUTPUT_UNWRITABLE'
   | 'INTERNAL';

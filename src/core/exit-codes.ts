@@ -42,6 +42,7 @@ const EXIT_STATUS: Record<ErrorCode, readonly [run: number, other: number]> = {
   PATH_INVALID: [125, 2],
   PATH_NOT_IN_RUN: [125, 2],
   NOT_APPROVED: [125, 4],
+  SPACE_SHORT: [125, 4],
   /** Of SIGINT; another signal n gives 128 + n. */
   INTERRUPTED: [130, 130],
   OUTPUT_UNWRITABLE: [125, 4],

@@ -8,7 +8,7 @@ import {
   type RunId,
   toJsonPath,
 } from '../core/index.ts';
-import { mountPoints } from '../fs/index.ts';
+import { freeSpace, mountPoints } from '../fs/index.ts';
 import { builtInPolicy, decideLaunch, isLaunchPermit, type Policy } from '../policy/index.ts';
 import { parsePolicy } from '../policy/parse.ts';
 import { workspaceId, type WorkspaceStore } from '../store/index.ts';
@@ -16,6 +16,7 @@ import { holdSignals, SYNC_ARGV, syncFileSystem } from '../supervisor/index.ts';
 import { refuseUnseen } from './diff.ts';
 import { applyPlan, plannedResult, type StepResult } from './recover/apply.ts';
 import { confirmResults } from './recover/confirm.ts';
+import { withGitRecords } from './recover/git-record.ts';
 import { makePlan, type RecoverPlan } from './recover/plan.ts';
 import {
   newestCommandRun,
@@ -25,6 +26,7 @@ import {
   refuseOtherRoot,
   withOwnRoot,
 } from './recover/preconditions.ts';
+import { refuseLackOfSpace } from './recover/space.ts';
 import { Staging } from './recover/staging.ts';
 import type { Context, Place } from './workspace/context.ts';
 import { findSealedRun } from './workspace/find-run.ts';
@@ -68,7 +70,9 @@ export function planRecover(context: Context, request: RecoverRequest): RecoverP
   try {
     const runId = request.ref === undefined ? newestCommandRun(store) : findSealedRun(store, request.ref);
     refuseActiveRun(store);
-    return planFor(root, store, runId, request.paths);
+    const plan = planFor(root, store, runId, request.paths);
+    refuseLackOfSpace(plan.steps, freeSpace(root.path).free);
+    return plan;
   } finally {
     close();
   }
@@ -136,7 +140,8 @@ function perform(
   session.event({ type: 'consent-given', by: consent });
   const staging = new Staging(root.dir, session.workspace.store.objects, () => syncAll(context, root));
   const applied = applyPlan(root.dir, plan, staging);
-  let { results } = applied;
+  const wanted = new Map(plan.steps.map((step) => [step.path, step.wanted?.state]));
+  let results = withGitRecords(applied.results, wanted, session.workspace.store.objects, root.path);
   try {
     applied.makeDurable();
     session.snapshotAfter();

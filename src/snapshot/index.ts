@@ -17,4 +17,5 @@ export type {
   Unobserved,
   UnobservedReason,
 } from './state.ts';
+export { leadsOut } from './outward.ts';
 export { decodeTree, encodeTree, type TreeEntry } from './tree.ts';

@@ -70,7 +70,9 @@ it('G3: a worktree that removes itself is recorded, its .git file as a plain fil
   expect(box.agentdiff(['verify', box.newestCapsule()]).status).toBe(0);
   // The files come back, .git among them; git's own record of the worktree was outside.
   fs.mkdirSync(path.join(box.ws, 'w'));
-  expect(box.bash('cd w; T recover --yes').status).toBe(0);
+  const back = box.bash('cd w; T recover --yes');
+  expect(back.status).toBe(0);
+  expect(back.stdout).toContain('.git/worktrees/w, lies outside the workspace and is not put back');
   expect(box.bash('cd w; cat f untracked; ls -A; cut -d: -f1 .git').stdout).toBe(
     '1\nmine\n.git\nf\nuntracked\ngitdir\n',
   );

@@ -1,10 +1,11 @@
 /** Sizes: files with holes, many small files, trees that grow while they are looked at. */
+import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { expect, it } from 'vitest';
 import { type Sandbox, sandbox } from '../support/cli.ts';
 import { fingerprint } from '../support/fingerprint.ts';
-import { expectIntact, recover, shownChanges } from '../support/reports.ts';
+import { expectIntact, recover, shownChanges, skipUnless } from '../support/reports.ts';
 
 /** KiB on the disk. */
 function storeSize({ bash }: Sandbox): number {
@@ -103,4 +104,22 @@ it('Z5: the scan of a tree that grows all the while ends, and nothing of it is l
   const left = new Set(fs.readdirSync(path.join(box.ws, 'grows')).map((name) => `grows/${name}`));
   const gone = all.filter((at) => !left.has(at));
   expect(gone.sort()).toEqual(removed.sort());
+});
+
+it('Z1: a recover that finds no room in the workspace is refused before anything is touched', (context) => {
+  skipUnless(context, spawnSync('unshare', ['-Urm', 'true']).status === 0, 'needs a mount namespace');
+  const box = sandbox();
+  const script = `mkdir small && mount -t tmpfs -o size=4m,mode=700 t small && cd small || exit 99
+head -c 3M /dev/urandom > big; T run --quiet -- rm big || exit 98
+head -c 2M /dev/urandom > mine
+T recover --dry-run; echo "dry $?"; T recover --yes; echo "status $?"; ls; rm mine; T recover --yes; echo "status $?"; ls`;
+  const ended = box.bash(`unshare -Urm bash -c '${script}'`);
+  expect(ended.stdout.split('\n').filter((line) => /^(dry|status|mine|big)/.test(line))).toEqual([
+    'dry 4',
+    'status 4',
+    'mine',
+    'status 0',
+    'big',
+  ]);
+  expect(ended.stderr).toContain('[SPACE_SHORT]');
 });
