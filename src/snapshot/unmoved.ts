@@ -90,9 +90,11 @@ export class UnmovedCheck {
 
   /** At level `structure` the names are what counts, but for a file that a rule has hashed all the same. */
   #lookAtHashed(directory: number, path: string): boolean {
+    const { content } = this.#columns;
     const [from, to] = this.#index.rowsOf(directory);
     for (let row = from; row < to; row++)
-      if (this.#isHashed(row)) return this.#lookAtEntries(directory, path, (at) => this.#isHashed(at));
+      if (content[row] === CONTENT.digest && this.#isHashed(row))
+        return this.#lookAtEntries(directory, path, (at) => this.#isHashed(at));
     return true;
   }
 

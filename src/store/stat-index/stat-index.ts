@@ -194,10 +194,11 @@ export class StatIndex {
   }
 
   name(row: number): Name {
-    const { names, nameEnd } = this.columns;
-    return fromBytes(
-      Buffer.from(names.buffer, names.byteOffset + (nameEnd[row - 1] ?? 0), this.#nameLength(row)),
-    ) as Name;
+    const { nameEnd } = this.columns;
+    const [start, end] = [nameEnd[row - 1] ?? 0, nameEnd[row] ?? 0];
+    const text = this.#names.toString('latin1', start, end);
+    // Bytes and characters are the same as long as all are ASCII; to decode is several times slower.
+    return (isAscii(text) ? text : fromBytes(this.#names.subarray(start, end))) as Name;
   }
 
   /** The names of all rows of a directory, in their order. */
@@ -258,11 +259,6 @@ export class StatIndex {
     return toNs(this.columns.ctimeMs[row] ?? 0, this.columns.ctimeNs[row] ?? 0);
   }
 
-  #nameLength(row: number): number {
-    const { nameEnd } = this.columns;
-    return (nameEnd[row] ?? 0) - (nameEnd[row - 1] ?? 0);
-  }
-
   /** Binary search by the bytes of the name. */
   #search(directory: number, name: Buffer): number | undefined {
     const { nameEnd } = this.columns;
@@ -290,4 +286,9 @@ function countsIn(buffer: SharedArrayBuffer): Counts {
 /** Milliseconds are inexact below a microsecond; the second is not. */
 function toNs(ms: number, ns: number): bigint {
   return BigInt(Math.round((ms - ns / 1e6) / 1000)) * 1_000_000_000n + BigInt(ns);
+}
+
+function isAscii(text: string): boolean {
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) >= 0x80) return false;
+  return true;
 }
