@@ -71,7 +71,7 @@ export function planRecover(context: Context, request: RecoverRequest): RecoverP
     const runId = request.ref === undefined ? newestCommandRun(store) : findSealedRun(store, request.ref);
     refuseActiveRun(store);
     const plan = planFor(root, store, runId, request.paths);
-    refuseLackOfSpace(plan.steps, freeSpace(root.path).free);
+    refuseLackOfSpace(plan.steps, freeSpace(root.path));
     return plan;
   } finally {
     close();

@@ -38,6 +38,8 @@ it('counts what is added beyond what is freed, and what lies beside it for a whi
   expect(neededBytes([step(5 * MiB, 5 * MiB)])).toBe(5 * MiB);
   expect(neededBytes([step(undefined, 9 * MiB)])).toBe(0);
   expect(neededBytes([step(7 * MiB, 2 * MiB)])).toBe(7 * MiB);
+  // Removals come before anything is written.
+  expect(neededBytes([step(5 * MiB, undefined), step(undefined, 9 * MiB)])).toBe(0);
   expect(neededBytes(Array.from({ length: 10 }, () => step(100 * MiB, 100 * MiB)))).toBe(256 * MiB);
   expect(
     neededBytes([
@@ -48,8 +50,12 @@ it('counts what is added beyond what is freed, and what lies beside it for a whi
 });
 
 it('refuses what does not fit, and says how much', () => {
-  expect(() => refuseLackOfSpace([step(2 * MiB, undefined)], 2 * MiB)).not.toThrow();
-  expect(() => refuseLackOfSpace([step(2 * MiB, undefined)], 2 * MiB - 1)).toThrow(
+  expect(() =>
+    refuseLackOfSpace([step(2 * MiB, undefined)], { free: 2 * MiB, total: 9 * MiB }),
+  ).not.toThrow();
+  // A file system without a size.
+  expect(() => refuseLackOfSpace([step(2 * MiB, undefined)], { free: 0, total: 0 })).not.toThrow();
+  expect(() => refuseLackOfSpace([step(2 * MiB, undefined)], { free: 2 * MiB - 1, total: 9 * MiB })).toThrow(
     expect.objectContaining({ code: 'SPACE_SHORT', data: { neededBytes: 2 * MiB, freeBytes: 2 * MiB - 1 } }),
   );
 });
